@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -86,9 +86,16 @@ def of_line(function: Callable[..., Any], n: int, count: int = 1) -> Case:
     return given if count == 1 else copied_sum(given, count)
 
 
-def spec_of(given: Case) -> KernelSpec:
+WHOLE = {"tile": 56, "tiles": 4}
+"""Tiles that whole blocks make up, and others."""
+
+SHARED = {**WHOLE, "smallest_tile": 40, "worth_a_thread": 16}
+"""Few tiles, of iterations that threads share."""
+
+
+def spec_of(given: Case, tuning: Mapping[str, int] = WHOLE) -> KernelSpec:
     spec = spec_for(given)
-    return replace(spec, tuning=replace(spec.tuning, tile=56, tiles=4))  # whole blocks, and not
+    return replace(spec, tuning=replace(spec.tuning, **tuning))
 
 
 def interpreted(given: Case, made: Nest, seed: int = 1) -> tuple[Any, ...]:
@@ -133,11 +140,12 @@ def all_cases() -> list[Case]:
     return [*made, *lines, *(of_line(total, n, 20) for n in (31, 64, 130, 400))]
 
 
-def test_the_order_of_additions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many threads."""
+@pytest.mark.parametrize("tuning", [WHOLE, SHARED])
+def test_the_order_of_additions(tuning: Mapping[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many threads, and however they share tiles."""
     monkeypatch.setattr(native.team, "count", 3)
     cases = all_cases()
-    specs = [spec_of(given) for given in cases]
+    specs = [spec_of(given, tuning) for given in cases]
     nests = [lowered(nest_of(spec)) for spec in specs]
     for given, made, launchable in zip(cases, nests, native._prepare(specs), strict=True):
         assert same_bits(given, made, launchable), show(made)

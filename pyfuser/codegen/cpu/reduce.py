@@ -5,12 +5,20 @@ Its sums are tiled (see `nest.passes.tile_sums`), or one thread computes them al
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pyfuser.codegen.c.statements import INDENT
-from pyfuser.codegen.cpu.context import Bounds, Context, box_bounds, entry, function
+from pyfuser.codegen.cpu.context import (
+    NO_MEMORY,
+    Bounds,
+    Context,
+    box_bounds,
+    entry,
+    function,
+)
 from pyfuser.codegen.cpu.functions import LOCALS as FUNCTION_LOCALS
 from pyfuser.codegen.cpu.functions import SumNames, Tiled, functions_code
+from pyfuser.codegen.cpu.kept_terms import kept_terms
 from pyfuser.codegen.cpu.tables import copies_of
 from pyfuser.codegen.cpu.tiles import (
     boxes_of_line,
@@ -21,6 +29,7 @@ from pyfuser.codegen.cpu.tiles import (
 )
 from pyfuser.nest.locals import OF_BLOCKS, OF_GROUPS
 from pyfuser.nest.nodes import RUN, Nest, TiledSums
+from pyfuser.nest.shares import Varying
 
 LOCALS = (
     OF_BLOCKS
@@ -30,13 +39,17 @@ LOCALS = (
     | {"rest", "run", "tiling", "threads", "tile"}
 )
 
+SHARES = 4
+"""Tiles for each thread that keep all of them busy."""
+
 
 def emit(context: Context) -> str:
     """The loops and the entry point."""
     nest = context.nest
     tiled = tile_code(context, nest)
     if tiled is not None:
-        return tiled.code + _tile_function(context, tiled) + _tile_entry(context, tiled)
+        kept = kept_terms(context, tiled) if _is_heavy(context) else ""
+        return tiled.code + kept + _tile_function(context, tiled) + _tile_entry(context, tiled)
     tail = "".join(", " + a for a in context.arguments)
     lines = [f"pf_loop(begin, end, results{tail});", "return 0;"]
     return functions_code(context, nest, nest.functions) + entry(context, lines)
@@ -178,6 +191,8 @@ def _tile_entry(context: Context, tiled: Tiled) -> str:
         f"const pf_tiling tiling({tiling});",
         "if (tiling.rows * tiling.columns == 0) return 0;  // the caller zeroed the results",
         "int64_t row, row_end, column, column_end;",
+        *_team(context),
+        *(_few_tiles(context, tiled) if _is_heavy(context) else []),
         "if (tiling.count == 1) {",
         f"{INDENT}tiling.box(0, row, row_end, column, column_end);",
         f"{INDENT}pf_tile({box}{''.join(', ' + r for r in results)}{tail});",
@@ -204,6 +219,67 @@ def _tile_entry(context: Context, tiled: Tiled) -> str:
     return entry(context, lines)
 
 
+def _is_heavy(context: Context) -> bool:
+    """Whether less than a tile is worth another thread."""
+    shares = context.nest.shares
+    if shares is None:
+        return False
+    return isinstance(shares.least, Varying) or shares.least < context.spec.tuning.smallest_tile
+
+
+def _team(context: Context) -> list[str]:
+    shares = context.nest.shares
+    return [] if shares is None else [context.team(shares, "tiling.rows * tiling.columns")]
+
+
+def _few_tiles(context: Context, tiled: Tiled) -> list[str]:
+    """Statements for fewer tiles than keep the threads busy: they share the iterations of each,
+    along rows if a tile may have several, and the terms are added up in the end.
+    """
+    rank, sums, flat = context.spec.rank, tiled.sums, tiled.node.flat
+    low = "row" if rank > 1 and not flat else "column"
+    before = "(row - pf_first) * (column_end - column)" if low == "row" else "column - pf_first"
+    if flat:
+        before = f"row * (end[{rank - 1}] - begin[{rank - 1}]) + {before}"
+    terms = [f"pf_all.{s.partial}.terms[tile]{s.times(f'({before})')}" for s in sums]
+    box = tile_box(context)[1]
+    if rank == 1:
+        box = [f"begin[0] + {end}" for end in box]
+
+    def run(arguments: Sequence[str]) -> list[str]:
+        spill = f"pf_spill({', '.join([*box, *terms, *arguments])});"
+        return [
+            "const auto run = [&](int64_t pf_at) {",
+            f"{INDENT}const int64_t tile = pf_at / pf_each, pf_part = pf_at % pf_each;",
+            f"{INDENT}int64_t row, row_end, column, column_end;",
+            f"{INDENT}tiling.box(tile, row, row_end, column, column_end);",
+            f"{INDENT}const int64_t pf_first = {low}, pf_size = {low}_end - pf_first;",
+            f"{INDENT}{low} = pf_first + pf_cut(pf_size, pf_part, pf_each, threads);",
+            f"{INDENT}{low}_end = pf_first + pf_cut(pf_size, pf_part + 1, pf_each, threads);",
+            *(INDENT + line for line in (boxes_of_line(context, spill) if flat else [spill])),
+            "};",
+        ]
+
+    loop = "for (int64_t pf_at = 0; pf_at < tiling.count * pf_each; ++pf_at) run(pf_at);"
+    ahead, region = _parallel(context, run, loop)
+    lines = [
+        f"const int64_t pf_each = {SHARES} * threads / tiling.count + 1;",
+        *ahead,
+        "pf_fold pf_all;",
+        f"const bool pf_open = pf_all.open(slot) && pf_all.keep(slot, slot[1], slot[{1 + rank}]);",
+        "if (pf_open) {",
+        *(INDENT + line for line in region),
+        "}",
+        "pf_all.close(pf_open, results);",
+        f"return pf_open ? 0 : {NO_MEMORY};",
+    ]
+    return [
+        f"if (threads > 1 && tiling.count < {SHARES} * threads) {{",
+        *(INDENT + line for line in lines),
+        "}",
+    ]
+
+
 def _tile_loop(context: Context, given: Sequence[str]) -> list[str]:
     """All tiles, among threads; given: what each gets beside the arguments."""
 
@@ -217,30 +293,31 @@ def _tile_loop(context: Context, given: Sequence[str]) -> list[str]:
         ]
 
     loop = "for (int64_t tile = 0; tile < tiling.count; ++tile) run(tile);"
-    shares = context.nest.shares
-    if shares is None:
-        return [*run(context.arguments), loop]
-    team = context.team(shares, "tiling.rows * tiling.columns")
-    if shares.tables:
-        copies = copies_of(context, shares)
-        inside = [*copies.begin, *run(copies.arguments), "#pragma omp for nowait", loop]
-        region = [INDENT + line for line in [*inside, *copies.end]]
-        head = [*copies.before, "#pragma omp parallel num_threads(threads)"]
-        return [
-            team,
-            "if (threads > 1) {",
-            *(INDENT + line for line in [*head, "{", *region, "}"]),
-            "} else {",
-            *(INDENT + line for line in [*run(context.arguments), loop]),
-            "}",
-        ]
+    alone = [*run(context.arguments), loop]
+    if context.nest.shares is None:
+        return alone
+    ahead, region = _parallel(context, run, loop)
     return [
-        *run(context.arguments),
-        team,
         "if (threads > 1) {",
-        "#pragma omp parallel for num_threads(threads)",
-        f"{INDENT}{loop}",
+        *(INDENT + line for line in [*ahead, *region]),
         "} else {",
-        f"{INDENT}{loop}",
+        *(INDENT + line for line in alone),
         "}",
     ]
+
+
+def _parallel(
+    context: Context, run: Callable[[Sequence[str]], list[str]], loop: str
+) -> tuple[Sequence[str], list[str]]:
+    """Statements in front of a parallel loop, and the loop.
+
+    run: declares what the loop calls, given the arguments.
+    """
+    shares = context.nest.shares
+    if shares is None or not shares.tables:
+        head = "#pragma omp parallel for num_threads(threads)"
+        return (), [*run(context.arguments), head, loop]
+    copies = copies_of(context, shares)
+    inside = [*copies.begin, *run(copies.arguments), "#pragma omp for nowait", loop, *copies.end]
+    head = "#pragma omp parallel num_threads(threads)"
+    return copies.before, [head, "{", *(INDENT + line for line in inside), "}"]

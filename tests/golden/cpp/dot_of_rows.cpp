@@ -59,7 +59,7 @@ struct pf_tiling {
     pf_tiling(int64_t rows, int64_t columns) : rows(rows), columns(columns) {
         if (rows <= 0 || columns <= 0) { count = across = 0; return; }
         int64_t size = (rows * columns + 64 - 1) / 64;
-        size = (size + 8 - 1) / 8 * 8;
+        size = (size + 256 - 1) / 256 * 256;
         if (size > 4096) size = 4096;
         tile_columns = columns < size ? columns : size;
         tile_rows = columns < size ? size / columns : 1;
@@ -212,6 +212,7 @@ extern "C" int pf_kernel(const int64_t* slot, int64_t* results) {
     const pf_tiling tiling(pf_extent(begin[0], end[0]), pf_extent(begin[1], end[1]));
     if (tiling.rows * tiling.columns == 0) return 0;  // the caller zeroed the results
     int64_t row, row_end, column, column_end;
+    const int64_t threads = pf_team(slot[0], tiling.rows * tiling.columns, 13107);
     if (tiling.count == 1) {
         tiling.box(0, row, row_end, column, column_end);
         pf_tile(begin, end, row, row_end, column, column_end, (double*)results, x, x_stride0, y);
@@ -220,16 +221,20 @@ extern "C" int pf_kernel(const int64_t* slot, int64_t* results) {
     double acc_few[64];
     double* acc_partial = tiling.count <= 64 ? acc_few : (double*)__builtin_malloc(tiling.count * sizeof(double));
     if (!acc_partial) return -1;
-    const auto run = [&](int64_t tile) {
-        int64_t row, row_end, column, column_end;
-        tiling.box(tile, row, row_end, column, column_end);
-        pf_tile(begin, end, row, row_end, column, column_end, acc_partial + tile, x, x_stride0, y);
-    };
-    const int64_t threads = pf_team(slot[0], tiling.rows * tiling.columns, 13107);
     if (threads > 1) {
-    #pragma omp parallel for num_threads(threads)
+        const auto run = [&](int64_t tile) {
+            int64_t row, row_end, column, column_end;
+            tiling.box(tile, row, row_end, column, column_end);
+            pf_tile(begin, end, row, row_end, column, column_end, acc_partial + tile, x, x_stride0, y);
+        };
+        #pragma omp parallel for num_threads(threads)
         for (int64_t tile = 0; tile < tiling.count; ++tile) run(tile);
     } else {
+        const auto run = [&](int64_t tile) {
+            int64_t row, row_end, column, column_end;
+            tiling.box(tile, row, row_end, column, column_end);
+            pf_tile(begin, end, row, row_end, column, column_end, acc_partial + tile, x, x_stride0, y);
+        };
         for (int64_t tile = 0; tile < tiling.count; ++tile) run(tile);
     }
     double acc{};

@@ -59,7 +59,7 @@ struct pf_tiling {
     pf_tiling(int64_t rows, int64_t columns) : rows(rows), columns(columns) {
         if (rows <= 0 || columns <= 0) { count = across = 0; return; }
         int64_t size = (rows * columns + 64 - 1) / 64;
-        size = (size + 8 - 1) / 8 * 8;
+        size = (size + 256 - 1) / 256 * 256;
         if (size > 4096) size = 4096;
         tile_columns = columns < size ? columns : size;
         tile_rows = columns < size ? size / columns : 1;
@@ -118,6 +118,14 @@ template <typename T, int block, int width> struct pf_parts {
         __builtin_free(sum);
     }
 };
+
+// Where a part of so many iterations begins, of parts that threads take in turn: whole vectors, if
+// there are enough for all threads.
+static inline int64_t pf_cut(int64_t size, int64_t part, int64_t parts, int64_t threads) {
+    const int64_t unit = size < 8 * threads ? 1 : 8;
+    const int64_t at = (size * part / parts + unit - 1) / unit * unit;
+    return at < size ? at : size;
+}
 
 extern "C" int omp_get_thread_num(void);
 extern "C" int omp_get_num_threads(void);

@@ -38,33 +38,6 @@ template <typename T> struct pf_lanes {
     }
 };
 
-extern "C" int dprintf(int, const char*, ...);
-
-static inline int64_t pf_length(int64_t extent) { return extent > 0 ? extent : 0; }
-
-// Zeroed memory of one iteration.
-template <typename T> struct pf_scratch {
-    T* cells;
-    template <int rank> explicit pf_scratch(const int64_t (&extents)[rank]) {
-        uint64_t size = sizeof(T);
-        bool too_large = false;
-        for (int64_t extent : extents) {
-            too_large |= __builtin_mul_overflow(size, (uint64_t)extent, &size);
-        }
-        too_large |= size > INT64_MAX / 2;
-        size = (size + 64) / 64 * 64;
-        cells = too_large ? nullptr : (T*)aligned_alloc(64, size);
-        if (!cells) {
-            dprintf(2, "pyfuser: no memory for a scratch view of %ld bytes\n", (long)size);
-            abort();
-        }
-        __builtin_memset(cells, 0, size);
-    }
-    ~pf_scratch() { free(cells); }
-    pf_scratch(const pf_scratch&) = delete;
-    pf_scratch& operator=(const pf_scratch&) = delete;
-};
-
 // A sum whose order of additions depends on the number of terms only: not on the threads, not on
 // the vector registers, not on what else the loop computes. Four 64-byte vectors of running sums
 // take the terms in turn and are added in halves at the end. Where registers are narrower, a vector
@@ -119,7 +92,7 @@ struct pf_tiling {
     pf_tiling(int64_t rows, int64_t columns) : rows(rows), columns(columns) {
         if (rows <= 0 || columns <= 0) { count = across = 0; return; }
         int64_t size = (rows * columns + 64 - 1) / 64;
-        size = (size + 8 - 1) / 8 * 8;
+        size = (size + 256 - 1) / 256 * 256;
         if (size > 4096) size = 4096;
         tile_columns = columns < size ? columns : size;
         tile_rows = columns < size ? size / columns : 1;
@@ -133,6 +106,85 @@ struct pf_tiling {
         column = tile % across * tile_columns;
         column_end = column + tile_columns < columns ? column + tile_columns : columns;
     }
+};
+
+// The partial results of a reduction that a sweep runs: of each tile its sum, or its terms.
+template <typename T, int block, int width> struct pf_parts {
+    T* sum = 0;
+    T** terms = 0;
+
+    bool open(int64_t count) {
+        sum = (T*)__builtin_calloc(count * width, sizeof(T));
+        terms = (T**)__builtin_calloc(count, sizeof(T*));
+        return sum && terms;
+    }
+    static int64_t size(const pf_tiling& tiling, int64_t tile) {
+        int64_t row, row_end, column, column_end;
+        tiling.box(tile, row, row_end, column, column_end);
+        return (row_end - row) * (column_end - column);
+    }
+    bool keep(const pf_tiling& tiling, int64_t tile) {
+        if (!terms[tile])
+            terms[tile] = (T*)__builtin_malloc(size(tiling, tile) * width * sizeof(T));
+        return terms[tile];
+    }
+    void add(const T* from, int64_t count, T* total) {
+        pf_sum<T, block, width> running;
+        for (int64_t at = 0; at < count; at += block) {
+            const int64_t some = count - at < block ? count - at : block;
+            __builtin_memcpy(running.term, from + at * width, some * width * sizeof(T));
+            running.add(some);
+        }
+        __builtin_memcpy(total, running.total(), width * sizeof(T));
+    }
+    // The result, if everything has run; frees the memory.
+    void close(const pf_tiling& tiling, bool complete, int64_t* result) {
+        T total[width] = {};
+        for (int64_t tile = 0; tile < tiling.count && complete; ++tile) {
+            T* part = sum + tile * width;
+            if (terms[tile]) add(terms[tile], size(tiling, tile), part);
+            for (int k = 0; k < width; ++k) total[k] += part[k];
+        }
+        if (complete) __builtin_memcpy(result, total, sizeof(total));
+        for (int64_t tile = 0; terms && tile < tiling.count; ++tile) __builtin_free(terms[tile]);
+        __builtin_free(terms);
+        __builtin_free(sum);
+    }
+};
+
+// Where a part of so many iterations begins, of parts that threads take in turn: whole vectors, if
+// there are enough for all threads.
+static inline int64_t pf_cut(int64_t size, int64_t part, int64_t parts, int64_t threads) {
+    const int64_t unit = size < 8 * threads ? 1 : 8;
+    const int64_t at = (size * part / parts + unit - 1) / unit * unit;
+    return at < size ? at : size;
+}
+
+extern "C" int dprintf(int, const char*, ...);
+
+static inline int64_t pf_length(int64_t extent) { return extent > 0 ? extent : 0; }
+
+// Zeroed memory of one iteration.
+template <typename T> struct pf_scratch {
+    T* cells;
+    template <int rank> explicit pf_scratch(const int64_t (&extents)[rank]) {
+        uint64_t size = sizeof(T);
+        bool too_large = false;
+        for (int64_t extent : extents) {
+            too_large |= __builtin_mul_overflow(size, (uint64_t)extent, &size);
+        }
+        too_large |= size > INT64_MAX / 2;
+        size = (size + 64) / 64 * 64;
+        cells = too_large ? nullptr : (T*)aligned_alloc(64, size);
+        if (!cells) {
+            dprintf(2, "pyfuser: no memory for a scratch view of %ld bytes\n", (long)size);
+            abort();
+        }
+        __builtin_memset(cells, 0, size);
+    }
+    ~pf_scratch() { free(cells); }
+    pf_scratch(const pf_scratch&) = delete;
+    pf_scratch& operator=(const pf_scratch&) = delete;
 };
 
 extern "C" int omp_get_thread_num(void);
@@ -179,12 +231,12 @@ static inline __attribute__((always_inline)) void pf_terms(
         double total = 0.0;
         for (int64_t team_rank_2 = 0L; team_rank_2 < 2L; ++team_rank_2) {
             const int64_t chunk = ((int64_t)n + 1) / 2;
-            const int64_t first = (int64_t)(int32_t)team_rank_2 * chunk;
-            const int64_t last = first + chunk < (int64_t)n ? first + chunk : (int64_t)n;
-            const int64_t first_2 = (int32_t)(first < (int64_t)n ? first : (int64_t)n), last_2 = last;
-            if (last_2 - first_2 >= 24) {
+            const int64_t first_2 = (int64_t)(int32_t)team_rank_2 * chunk;
+            const int64_t last = first_2 + chunk < (int64_t)n ? first_2 + chunk : (int64_t)n;
+            const int64_t first = (int32_t)(first_2 < (int64_t)n ? first_2 : (int64_t)n), last_2 = last;
+            if (last_2 - first >= 24) {
                 pf_lanes<double> total_row;
-                int64_t at = first_2;
+                int64_t at = first;
                 for (; at + pf_lanes<double>::count <= last_2; at += pf_lanes<double>::count) {
                     for (int64_t step = 0; step < pf_lanes<double>::count; ++step) {
                         const int32_t i_2 = at + step;
@@ -201,7 +253,7 @@ static inline __attribute__((always_inline)) void pf_terms(
                 }
                 total += total_row.total();
             } else {
-                for (int32_t i_2 = (int32_t)(first < (int64_t)n ? first : (int64_t)n); i_2 < last; ++i_2) {
+                for (int32_t i_2 = (int32_t)(first_2 < (int64_t)n ? first_2 : (int64_t)n); i_2 < last; ++i_2) {
                     total += row_2[(int64_t)i_2 * row_2_stride0] * (double)mine[team_rank_2];
                 }
             }
@@ -247,6 +299,43 @@ static inline __attribute__((always_inline)) void pf_more(
     }
 }
 
+static __attribute__((noinline)) void pf_spill(
+    int64_t column,
+    int64_t column_end,
+    double* acc_terms,
+    const double* __restrict__ x,
+    const int64_t x_stride0,
+    const int32_t n) {
+    for (int64_t at = column; at < column_end;) {
+        const int64_t left = column_end - at;
+        const int64_t count = left < 128 ? left : 128;
+        pf_terms(at, count, acc_terms, x, x_stride0, n);
+        acc_terms += count;
+        at += count;
+    }
+}
+
+struct pf_fold {
+    pf_tiling tiling{0, 0};
+    pf_parts<double, 128, 1> acc_partial;
+    bool open(const int64_t* slot) {
+        tiling = pf_tiling(1, pf_extent(slot[1], slot[2]));
+        return acc_partial.open(tiling.count);
+    }
+    // Keep the terms of all tiles that the steps from first to last are in, or cut.
+    bool keep(const int64_t* slot, int64_t first, int64_t last) {
+        first = first > slot[1] ? (first - slot[1]) * 1 / tiling.tile_columns : 0;
+        last = last - slot[1] < tiling.columns ? ((last - slot[1]) * 1 + tiling.tile_columns - 1) / tiling.tile_columns : tiling.count;
+        bool enough = true;
+        for (int64_t tile = first; tile < last && enough; ++tile)
+            enough = acc_partial.keep(tiling, tile);
+        return enough;
+    }
+    void close(bool complete, int64_t* results) {
+        acc_partial.close(tiling, complete, results + 0);
+    }
+};
+
 static __attribute__((noinline)) void pf_tile(
     int64_t column,
     int64_t column_end,
@@ -268,6 +357,27 @@ extern "C" int pf_kernel(const int64_t* slot, int64_t* results) {
     const pf_tiling tiling(1, pf_extent(begin[0], end[0]));
     if (tiling.rows * tiling.columns == 0) return 0;  // the caller zeroed the results
     int64_t row, row_end, column, column_end;
+    const int64_t threads = pf_team(slot[0], tiling.rows * tiling.columns, pf_grain(131072, 189 + pf_trips(0, n) * (1 + 4)));
+    if (threads > 1 && tiling.count < 4 * threads) {
+        const int64_t shares = 4 * threads / tiling.count + 1;
+        pf_fold fold;
+        const bool opened = fold.open(slot) && fold.keep(slot, slot[1], slot[2]);
+        if (opened) {
+            const auto run = [&](int64_t share) {
+                const int64_t tile = share / shares, part = share % shares;
+                int64_t row, row_end, column, column_end;
+                tiling.box(tile, row, row_end, column, column_end);
+                const int64_t first = column, size = column_end - first;
+                column = first + pf_cut(size, part, shares, threads);
+                column_end = first + pf_cut(size, part + 1, shares, threads);
+                pf_spill(begin[0] + column, begin[0] + column_end, fold.acc_partial.terms[tile] + (column - first), x, x_stride0, n);
+            };
+            #pragma omp parallel for num_threads(threads)
+            for (int64_t share = 0; share < tiling.count * shares; ++share) run(share);
+        }
+        fold.close(opened, results);
+        return opened ? 0 : -1;
+    }
     if (tiling.count == 1) {
         tiling.box(0, row, row_end, column, column_end);
         pf_tile(begin[0] + column, begin[0] + column_end, (double*)results, x, x_stride0, n);
@@ -276,16 +386,20 @@ extern "C" int pf_kernel(const int64_t* slot, int64_t* results) {
     double acc_few[64];
     double* acc_partial = tiling.count <= 64 ? acc_few : (double*)__builtin_malloc(tiling.count * sizeof(double));
     if (!acc_partial) return -1;
-    const auto run = [&](int64_t tile) {
-        int64_t row, row_end, column, column_end;
-        tiling.box(tile, row, row_end, column, column_end);
-        pf_tile(begin[0] + column, begin[0] + column_end, acc_partial + tile, x, x_stride0, n);
-    };
-    const int64_t threads = pf_team(slot[0], tiling.rows * tiling.columns, pf_grain(131072, 189 + pf_trips(0, n) * (1 + 4)));
     if (threads > 1) {
-    #pragma omp parallel for num_threads(threads)
+        const auto run = [&](int64_t tile) {
+            int64_t row, row_end, column, column_end;
+            tiling.box(tile, row, row_end, column, column_end);
+            pf_tile(begin[0] + column, begin[0] + column_end, acc_partial + tile, x, x_stride0, n);
+        };
+        #pragma omp parallel for num_threads(threads)
         for (int64_t tile = 0; tile < tiling.count; ++tile) run(tile);
     } else {
+        const auto run = [&](int64_t tile) {
+            int64_t row, row_end, column, column_end;
+            tiling.box(tile, row, row_end, column, column_end);
+            pf_tile(begin[0] + column, begin[0] + column_end, acc_partial + tile, x, x_stride0, n);
+        };
         for (int64_t tile = 0; tile < tiling.count; ++tile) run(tile);
     }
     double acc{};

@@ -47,3 +47,11 @@ template <typename T, int block, int width> struct pf_parts {
         __builtin_free(sum);
     }
 };
+
+// Where a part of so many iterations begins, of parts that threads take in turn: whole vectors, if
+// there are enough for all threads.
+static inline int64_t pf_cut(int64_t size, int64_t part, int64_t parts, int64_t threads) {
+    const int64_t unit = size < 8 * threads ? 1 : 8;
+    const int64_t at = (size * part / parts + unit - 1) / unit * unit;
+    return at < size ? at : size;
+}
