@@ -12,14 +12,10 @@ from collections.abc import Callable
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import Context
 from pyfuser.codegen.cpu.functions import Tiled
-from pyfuser.codegen.cpu.kept_terms import kept_terms
 from pyfuser.codegen.cpu.tiles import boxes_of_line, tile_box
 
-
-def fold_code(context: Context, tiled: Tiled) -> str:
-    """What keeps terms, and `pf_state`, which a thread has besides."""
-    state = ["struct pf_state {", f"{INDENT}pf_fold* common;", f"{INDENT}pf_running running;", "};"]
-    return kept_terms(context, tiled) + "\n".join([*state, "", ""])
+STATE = f"struct pf_state {{\n{INDENT}pf_fold* common;\n{INDENT}pf_running running;\n}};\n\n"
+"""What a thread has, beside the tiles of a launch."""
 
 
 def fold_steps(context: Context, tiled: Tiled) -> list[str]:

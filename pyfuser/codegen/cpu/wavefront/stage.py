@@ -15,8 +15,8 @@ from pyfuser.codegen.cpu.context import (
     unpacked,
 )
 from pyfuser.codegen.cpu.functions import SumNames, functions_code
-from pyfuser.codegen.cpu.reduce import tile_code
-from pyfuser.codegen.cpu.wavefront.reduce import fold_code, fold_steps
+from pyfuser.codegen.cpu.reduce import kept_terms, tile_code
+from pyfuser.codegen.cpu.wavefront.reduce import STATE, fold_steps
 from pyfuser.ir.dtypes import DType
 from pyfuser.nest.nodes import Scan, SweepNest
 from pyfuser.nest.spec import KernelSpec, SweepSpec
@@ -59,7 +59,7 @@ class Stage:
             code = functions_code(context, nest, nest.functions)
             return self.with_run(code, "void*", _map_steps(context))
         self.sums = tiled.sums
-        code = tiled.code + fold_code(context, tiled)
+        code = tiled.code + kept_terms(context, tiled) + STATE
         return self.with_run(code, "void* state", fold_steps(context, tiled))
 
     def with_run(self, code: str, state: str, body: Sequence[str]) -> str:
