@@ -5,7 +5,7 @@ typedef struct {
     PyTypeObject *ours, *numpys;  /* the classes of arrays */
     PyTypeObject *owner, *integer, *dtype;
     PyObject *fresh, *scalars, *tracer, *use, *limits;
-    PyObject *view, *host;  /* Python's wrap.view and memory.host */
+    PyObject *view, *host, *taken;  /* Python's wrap.view, memory.host and apply.taken */
     struct { Py_ssize_t array, base, owner, region, writeable; } x;  /* slots of our arrays */
     struct { Py_ssize_t buffer; } o;  /* of an Owner */
     struct { Py_ssize_t pending, external; } b;  /* of a Buffer */

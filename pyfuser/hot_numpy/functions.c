@@ -40,12 +40,21 @@ static int is_plain(PyObject *value)
 
 static int is_out(PyObject *name) { return PyUnicode_CompareWithASCIIString(name, "out") == 0; }
 
-/* The array that takes the result of a ufunc (borrowed), if there is one and nothing else is named. */
+/* Of `reshape`, whose method of arrays has no such name. */
+static int is_shape(PyObject *name) { return PyUnicode_CompareWithASCIIString(name, "shape") == 0; }
+
+/* The array that takes the result of a ufunc (borrowed), if there is one and nothing else is named but a mask. */
 static PyObject *out_of(Direct *self, const Arguments *given)
 {
     PyObject *out = NULL;
-    if (!self->ufunc || given->count + given->named != self->arrays + 1) return NULL;
-    if (given->named == 0 || (given->named == 1 && is_out(PyTuple_GET_ITEM(given->names, 0)))) out = given->all[self->arrays];
+    if (!self->ufunc || given->count + given->named < self->arrays + 1) return NULL;
+    if (given->count == self->arrays + 1 && !given->named) out = given->all[self->arrays];
+    if (given->count > self->arrays) return out != NULL && IS_OURS(out) && SLOT(out, K.x.writeable) != Py_False ? out : NULL;
+    for (Py_ssize_t n = 0; n < given->named; n++) {
+        PyObject *name = PyTuple_GET_ITEM(given->names, n);
+        if (is_out(name)) out = given->all[given->count + n];
+        else if (PyUnicode_CompareWithASCIIString(name, "where") != 0) return NULL;
+    }
     return out != NULL && IS_OURS(out) && SLOT(out, K.x.writeable) != Py_False ? out : NULL;
 }
 
@@ -146,7 +155,8 @@ static PyObject *converted_one(Direct *self, const Arguments *given, Py_ssize_t 
 {
     PyObject *x = given->all[at];
     int named = at >= given->count;
-    if (named && is_out(PyTuple_GET_ITEM(given->names, at - given->count))) return NULL;
+    PyObject *name = named ? PyTuple_GET_ITEM(given->names, at - given->count) : NULL;
+    if (named && (is_out(name) || (self->first && is_shape(name)))) return NULL;
     if (self->costly == CREATES || self->costly == NUMBERS || (!named && at >= self->arrays))
         return is_plain(x) || is_list_of_numbers(x) ? Py_NewRef(x) : NULL;
     return given_for(x, least, named || (at && (self->first || x == Py_None)));
@@ -177,7 +187,31 @@ int is_alone(PyObject *base)
     return Py_IS_TYPE(base, K.numpys) && Py_REFCNT(base) == 1 && ((Numpys *)base)->base == NULL;
 }
 
-/* Ours for each array of a tuple, which it steals; NULL, without an error: somebody else has one. */
+/* Ours for views of an array that nobody else has, as `nonzero` gives; NULL, without an error: they are something else. */
+static PyObject *columns(PyObject *tuple)
+{
+    Py_ssize_t count = PyTuple_GET_SIZE(tuple);
+    PyObject *base = NULL, *root = NULL, *found = NULL;
+    for (Py_ssize_t n = 0; n < count; n++) {
+        PyObject *entry = PyTuple_GET_ITEM(tuple, n);
+        const Numpys *array = (Numpys *)entry;
+        if (!Py_IS_TYPE(entry, K.numpys) || Py_REFCNT(entry) > 1 || array->base == NULL || !size_of(entry)) return NULL;
+        if (n && array->base != base) return NULL;
+        base = array->base;
+    }
+    if (base == NULL || !Py_IS_TYPE(base, K.numpys) || Py_REFCNT(base) != count || ((Numpys *)base)->base != NULL) return NULL;
+    root = adopt(Py_NewRef(base));
+    found = root == NULL ? NULL : PyTuple_New(count);
+    for (Py_ssize_t n = 0; found != NULL && n < count; n++) {
+        PyObject *entry = sliced(root, Py_NewRef(PyTuple_GET_ITEM(tuple, n)));
+        if (entry == NULL) Py_CLEAR(found);
+        else PyTuple_SET_ITEM(found, n, entry);
+    }
+    Py_XDECREF(root);
+    return found;
+}
+
+/* Ours for each array of a tuple; NULL, without an error: somebody else has one. */
 static PyObject *adopted_all(PyObject *tuple)
 {
     Py_ssize_t count = PyTuple_GET_SIZE(tuple);
@@ -187,13 +221,13 @@ static PyObject *adopted_all(PyObject *tuple)
         const Numpys *array = (Numpys *)entry;
         alone &= Py_IS_TYPE(entry, K.numpys) ? Py_REFCNT(entry) == 1 && (array->base == NULL || is_alone(array->base)) : is_scalar(entry);
     }
-    PyObject *found = alone ? PyTuple_New(count) : NULL;
+    if (!alone) return columns(tuple);
+    PyObject *found = PyTuple_New(count);
     for (Py_ssize_t n = 0; found != NULL && n < count; n++) {
         PyObject *entry = finish(Py_NewRef(PyTuple_GET_ITEM(tuple, n)));
         if (entry == NULL) Py_CLEAR(found);
         else PyTuple_SET_ITEM(found, n, entry);
     }
-    Py_DECREF(tuple);
     return found;
 }
 
@@ -211,7 +245,7 @@ static int is_view_of(const Numpys *made, PyObject *array)
     return made->base == array || (made->base != NULL && made->base == ((Numpys *)array)->base);
 }
 
-/* Ours for each view of the first argument in a list, which it steals; NULL, without an error: there is something else. */
+/* Ours for each view of the first argument in a list; NULL, without an error: there is something else. */
 static PyObject *sliced_all(PyObject *list, PyObject *x, PyObject *array)
 {
     Py_ssize_t count = PyList_GET_SIZE(list);
@@ -226,41 +260,67 @@ static PyObject *sliced_all(PyObject *list, PyObject *x, PyObject *array)
         if (entry == NULL) Py_CLEAR(found);
         else PyList_SET_ITEM(found, n, entry);
     }
-    Py_DECREF(list);
     return found;
 }
 
-/* Ours for a result (which it steals) that nobody else has, or that is a view of the first argument;
-   NULL, without an error: neither. */
+/* Ours for a result that nobody else has, or that is a view of the first argument; NULL, without an error: neither. */
 static PyObject *result(Direct *self, PyObject *value, const Arguments *given, PyObject *const *numpys)
 {
     if (!Py_IS_TYPE(value, K.numpys)) {
         if (PyTuple_Check(value)) return of_class((PyObject *)Py_TYPE(value), adopted_all(value));
         if (PyList_CheckExact(value) && self->first) return sliced_all(value, given->all[0], numpys[0]);
-        if (!PyList_Check(value)) return value;
-    } else if (Py_REFCNT(value) == 1 && !(self->costly == KEEPS && has_objects(value))) {
-        Numpys *made = (Numpys *)value;
-        if (made->base == NULL || is_alone(made->base)) return adopt(value);
-        if (self->first && is_view_of(made, numpys[0]) && made->flags & WRITEABLE) return sliced(given->all[0], value);
+        return PyList_Check(value) ? NULL : Py_NewRef(value);
     }
-    Py_DECREF(value);
+    Numpys *made = (Numpys *)value;
+    if (Py_REFCNT(value) > 1 || (self->costly == KEEPS && has_objects(value))) return NULL;
+    if (made->base == NULL || is_alone(made->base)) return adopt(Py_NewRef(value));
+    if (self->first && is_view_of(made, numpys[0]) && made->flags & WRITEABLE) return sliced(given->all[0], Py_NewRef(value));
     return NULL;
+}
+
+static int note(PyObject *pairs, PyObject *x, PyObject *array)
+{
+    if (!IS_OURS(x)) return 0;
+    PyObject *pair = PyTuple_Pack(2, x, array);
+    int failed = pair == NULL || PyList_Append(pairs, pair) < 0;
+    Py_XDECREF(pair);
+    return failed;
+}
+
+/* Ours for any other result, which it steals: Python's `apply.taken` finds what that is. */
+static PyObject *taken(PyObject *value, const Arguments *given, PyObject *const *numpys)
+{
+    PyObject *box = PyList_New(1), *pairs = PyList_New(0), *found = NULL;
+    int failed = box == NULL || pairs == NULL;
+    if (box == NULL) Py_DECREF(value);
+    else PyList_SET_ITEM(box, 0, value);
+    for (Py_ssize_t n = 0; !failed && n < given->count + given->named; n++) {
+        PyObject *x = given->all[n];
+        failed = note(pairs, x, numpys[n]);
+        if (!PyList_CheckExact(x) && !PyTuple_CheckExact(x)) continue;
+        for (Py_ssize_t k = 0; !failed && k < PySequence_Fast_GET_SIZE(x); k++)
+            failed = note(pairs, PySequence_Fast_GET_ITEM(x, k), PySequence_Fast_GET_ITEM(numpys[n], k));
+    }
+    if (!failed) found = PyObject_CallFunctionObjArgs(K.taken, box, pairs, NULL);
+    Py_XDECREF(box);
+    Py_XDECREF(pairs);
+    return found;
 }
 
 /* A ufunc into an array; NULL, without an error: not at once. */
 static PyObject *call_into(Direct *self, const Arguments *given, PyObject *out)
 {
     PyObject *numpys[MOST], *value = NULL;
-    Py_ssize_t least = limit(self->costly > 0), count = self->arrays;
-    if (count + 1 > MOST) return NULL;
-    for (Py_ssize_t n = 0; n <= count; n++) {
-        PyObject *x = n < count ? given->all[n] : out;
+    Py_ssize_t least = limit(self->costly > 0), all = given->count + given->named;
+    if (all > MOST) return NULL;
+    for (Py_ssize_t n = 0; n < all; n++) {
+        PyObject *x = given->all[n];
         numpys[n] = IS_OURS(x) ? at_once(x, least) : is_scalar(x) ? x : NULL;
         if (numpys[n] == NULL) return NULL;
     }
-    for (Py_ssize_t n = 0; n <= count; n++) Py_INCREF(numpys[n]);
+    for (Py_ssize_t n = 0; n < all; n++) Py_INCREF(numpys[n]);
     value = PyObject_Vectorcall(self->numpys, numpys, given->count, given->names);  /* as the program: it may warn */
-    for (Py_ssize_t n = 0; n <= count; n++) Py_DECREF(numpys[n]);
+    for (Py_ssize_t n = 0; n < all; n++) Py_DECREF(numpys[n]);
     if (value == NULL) return NULL;
     Py_DECREF(value);
     return Py_NewRef(out);
@@ -335,6 +395,8 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t count, PyO
         PyObject *value = by_few(self, &given, numpys);
         if (value == NULL && !PyErr_Occurred()) value = PyObject_Vectorcall(self->numpys, numpys, given.count, names);
         PyObject *found = value == NULL ? NULL : result(self, value, &given, numpys);
+        if (value != NULL && found == NULL && !PyErr_Occurred() && self->costly != KEEPS) found = taken(value, &given, numpys);
+        else Py_XDECREF(value);
         for (Py_ssize_t n = 0; n < given.count + given.named; n++) Py_DECREF(numpys[n]);
         if (found != NULL || PyErr_Occurred()) return found;
     } else {
@@ -395,7 +457,9 @@ static PyObject *reduced(PyObject *object, PyObject *protocol)
 
 static PyMethodDef METHODS[] = {{"__reduce_ex__", reduced, METH_O, NULL}, {NULL}};
 
-static PyGetSetDef ATTRIBUTES[] = {{"__doc__", doc, NULL, NULL, NULL}, {NULL}};
+static PyObject *python(PyObject *object, void *unused) { return Py_NewRef(((Direct *)object)->python); }
+
+static PyGetSetDef ATTRIBUTES[] = {{"__doc__", doc, NULL, NULL, NULL}, {"python", python, NULL, NULL, NULL}, {NULL}};
 
 static PyObject *bound(PyObject *object, PyObject *instance, PyObject *type)
 {

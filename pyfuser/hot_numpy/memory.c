@@ -121,12 +121,12 @@ static int is_known(PyObject *probe)  /* 3 by 5 */
         && a->base == NULL && a->flags & WRITEABLE;
 }
 
-/* bind(ours, owner, buffer, integer, dtype, fresh, scalars, tracer, use, limits, view, host, probe) */
+/* bind(ours, owner, buffer, integer, dtype, fresh, scalars, tracer, use, limits, view, host, taken, probe) */
 static PyObject *bind(PyObject *module, PyObject *args)
 {
     PyObject *ours, *owner, *buffer, *integer, *dtype, *probe;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOO", &ours, &owner, &buffer, &integer, &dtype, &K.fresh, &K.scalars, &K.tracer,
-                          &K.use, &K.limits, &K.view, &K.host, &probe))
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOOO", &ours, &owner, &buffer, &integer, &dtype, &K.fresh, &K.scalars, &K.tracer,
+                          &K.use, &K.limits, &K.view, &K.host, &K.taken, &probe))
         return NULL;
     Py_INCREF(args);  /* for good */
     K.ours = (PyTypeObject *)ours;
@@ -166,7 +166,7 @@ PyMODINIT_FUNC PyInit__numpy(void)
 {
     PyObject *module = PyModule_Create(&MODULE);
     if (module == NULL || add_functions(module) < 0 || PyModule_AddFunctions(module, RECORDING) < 0
-        || PyModule_AddIntConstant(module, "INTERFACE", 6) < 0) {
+        || PyModule_AddIntConstant(module, "INTERFACE", 7) < 0) {
         Py_XDECREF(module);
         return NULL;
     }

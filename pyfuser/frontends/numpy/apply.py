@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,10 @@ from pyfuser.frontends.numpy.memory import ArrayMemory, export, host, is_ours_al
 from pyfuser.frontends.numpy.operations import OPERATIONS, Operation
 from pyfuser.frontends.numpy.record import record
 from pyfuser.frontends.numpy.switches import LIMITS
-from pyfuser.frontends.numpy.wrap import KIND, adopt, of_view, result
+from pyfuser.frontends.numpy.wrap import KIND, adopt, foreign, of_view, result, view
 from pyfuser.runtime.session import TRACER
 from pyfuser.trace import reason
+from pyfuser.trace.images import USE
 
 SCALARS = frozenset({int, float, bool, complex, str, bytes, type(None)}) | frozenset(
     np.sctypeDict.values()
@@ -218,19 +219,46 @@ def call(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def call_safely(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    """`call` of a function that keeps nothing of what it is given; most return new arrays."""
+    """`call` of a function that keeps nothing of what it is given but in what it returns."""
+    if USE.devices:
+        return call(function, args, kwargs)
     if TRACER.raw:
         TRACER.flush(reason.ALONE)
-    value = function(
-        *_with_arrays(tuple(args), host), **{k: _with_arrays(v, host) for k, v in kwargs.items()}
+    given: list[tuple[Any, Any]] = []
+
+    def of(x: Any) -> Any:
+        array = host(x)
+        given.append((x, array))
+        return array
+
+    args, kwargs = (
+        _with_arrays(tuple(args), of),
+        {k: _with_arrays(v, of) for k, v in kwargs.items()},
     )
-    if type(value) is tuple:
-        if all(type(one) in SCALARS or is_ours_alone(one, 2) for one in value):
-            return tuple(map(_plain_result, value))
-    elif type(value) in SCALARS or is_ours_alone(value, 1):
-        return _plain_result(value)
-    del value
-    return call(function, args, kwargs)
+    return taken([function(*args, **kwargs)], given)
+
+
+def taken(box: list[Any], given: Iterable[tuple[Any, Any]]) -> Any:
+    """What a function returned, with our arrays for NumPy's: of what it was given, of views of it,
+    and of what is new. The function keeps nothing.
+
+    box: has it, and nobody else has. given: our arrays, and those of NumPy's that stood for them.
+    """
+    value = box.pop()
+    if type(value) is np.ndarray:
+        for x, array in given:
+            if array is value:
+                return x
+        for x, array in given:
+            if np.may_share_memory(array, value):
+                return view(x, value)
+        return adopt(value) if is_ours_alone(value, 1) else foreign(value)
+    if isinstance(value, (list, tuple)):
+        make = getattr(type(value), "_make", type(value))
+        entries = list(value)[::-1]
+        del value
+        return make([taken([entries.pop()], given) for _ in range(len(entries))])
+    return value
 
 
 def _exported(value: Any, given: list[tuple[Any, Any]]) -> Any:

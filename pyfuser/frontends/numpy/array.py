@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -27,8 +28,22 @@ from pyfuser.frontends.numpy.record import record
 from pyfuser.frontends.numpy.reductions import full_reduction
 from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.frontends.numpy.wrap import KIND, adopt, view
+from pyfuser.support.caches import cached
 from pyfuser.trace.memory import Array as NumpyArray
 from pyfuser.trace.memory import Handle, Region
+
+_FORMAT = 4
+"""Of what a buffer is asked for (PyBUF_FORMAT): that it tells the type of elements."""
+
+
+@cached(64)
+def _has_format(dtype: Any) -> bool:
+    """Whether an array made of a buffer over such elements has the same type."""
+    try:
+        found = np.asarray(memoryview(np.zeros(1, dtype))).dtype  # type: ignore[arg-type]
+        return bool(found == dtype and found.isalignedstruct == dtype.isalignedstruct)
+    except (ValueError, RuntimeError):
+        return False
 
 
 def _of_layout(name: str) -> Any:
@@ -120,7 +135,7 @@ class Array(Operators, Indexing):
 
     @property
     def real(self) -> Any:
-        return view(self, layout_of(self).real)
+        return view(self, layout_of(self).real) if self.dtype.kind == "c" else self
 
     @real.setter
     def real(self, value: Any) -> None:
@@ -252,18 +267,31 @@ class Array(Operators, Indexing):
         return np.asarray(array, dtype=dtype, copy=copy)
 
     def __buffer__(self, flags: int) -> memoryview:
-        return memoryview(export(self))  # type: ignore[arg-type]
+        array = export(self)
+        if array.dtype.kind in "mMV":
+            if not flags & _FORMAT:
+                array = array.view(f"V{array.dtype.itemsize}")
+            elif not _has_format(array.dtype):
+                raise BufferError(f"no format of buffers tells of elements of type {array.dtype}")
+        return memoryview(array)  # type: ignore[arg-type]
 
     def __bytes__(self) -> bytes:
         return host(self).tobytes()
 
     @property
     def __array_interface__(self) -> Any:
-        return export(self).__array_interface__
+        return self._told("biufcmMSU").__array_interface__
 
     @property
     def __array_struct__(self) -> Any:
-        return export(self).__array_struct__
+        return self._told("biufc").__array_struct__
+
+    def _told(self, kinds: str) -> NumpyArray:
+        """The array for an interface that tells all of such types; NumPy asks `__array__` next."""
+        array = export(self)
+        if array.dtype.kind not in kinds:
+            raise AttributeError(f"it does not tell all of elements of type {array.dtype}")
+        return array
 
     @property
     def data(self) -> memoryview:
@@ -278,6 +306,14 @@ class Array(Operators, Indexing):
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0
+
+    def __array_namespace__(self, *, api_version: Any = None) -> Any:
+        np.empty(0).__array_namespace__(api_version=api_version)  # may raise
+        return importlib.import_module("pyfuser.numpy")
+
+    @property
+    def device(self) -> str:
+        return "cpu"
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__":

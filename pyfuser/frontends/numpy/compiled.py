@@ -48,7 +48,7 @@ KIND.array = ndarray
 if NUMPY is not None:
     NUMPY.bind(
         ndarray, Owner, Buffer, np.integer, np.dtype, FRESH, apply.SCALARS, TRACER, USE,
-        LIMITS, view, host, np.zeros((3, 5)),
+        LIMITS, view, host, apply.taken, np.zeros((3, 5)),
     )  # fmt: skip
     NUMPY.bind_few(
         np._core._multiarray_umath._ARRAY_API,  # type: ignore[attr-defined]

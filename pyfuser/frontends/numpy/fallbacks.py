@@ -43,6 +43,9 @@ def method_of(x: Any, name: str) -> Callable[..., Any]:
     return method
 
 
+GENERATORS: dict[str, Any] = {}
+"""Of the module `random`: what makes generators, see `generators.py`."""
+
 _SAFE = frozenset({
     "solve", "inv", "det", "norm", "cholesky", "eigvals", "eigvalsh", "pinv", "matrix_rank", "cond",
     "multi_dot", "qr", "svd", "eig", "eigh", "slogdet", "lstsq", "svdvals",
@@ -50,27 +53,29 @@ _SAFE = frozenset({
 """Functions of `linalg` that keep nothing of what they are given, nor return it."""
 
 
-class Module:
+class Module(types.ModuleType):
     """One of NumPy's modules, whose functions take and give our arrays."""
 
     def __init__(self, name: str, module: Any) -> None:
-        self.__name__ = name
-        self._module = module
+        super().__init__(f"pyfuser.numpy.{name}", module.__doc__)
+        self._name, self._module = name, module
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._module, name)
+        if name.startswith("__") or self._name == "typing":
+            return value
+        full = f"{self._name}.{name}"
         if isinstance(value, types.ModuleType):
-            value = Module(f"{self.__name__}.{name}", value)
+            value = Module(full, value)
+        elif full in GENERATORS:
+            value = GENERATORS[full]
         elif not isinstance(value, type) and callable(value):
-            full = f"{self.__name__}.{name}"
-            if (self.__name__ == "linalg" and name in _SAFE) or self.__name__ == "fft":
+            if (self._name == "linalg" and name in _SAFE) or self._name == "fft":
                 value = safe_function(value, full)
             elif isinstance(getattr(value, "__self__", None), np.random.RandomState):
-                value = _drawing(value, full)
+                value = drawing(value, full)
             else:
                 value = function_of(value, full)
-        elif isinstance(value, type) and name in ("RandomState", "Generator"):
-            value = _maker(value)
         self.__dict__[name] = value
         return value
 
@@ -78,11 +83,7 @@ class Module:
         return dir(self._module)
 
 
-def _maker(cls: type) -> Any:
-    return lambda *args, **kwargs: Drawer(cls(*args, **kwargs))
-
-
-def _drawing(method: Callable[..., Any], name: str) -> Any:
+def drawing(method: Callable[..., Any], name: str) -> Any:
     """A method of a generator's; of numbers alone, NumPy's with nothing around it.
 
     It is called once, whatever it returns: each call draws other numbers. Of numbers all results
@@ -94,27 +95,6 @@ def _drawing(method: Callable[..., Any], name: str) -> Any:
     if name == "random.shuffle":
         return at_once(method, python, STORES, first=True)
     return at_once(method, python, NUMBERS, arrays=0)
-
-
-class Drawer:
-    """One of NumPy's generators of random numbers, which gives our arrays."""
-
-    def __init__(self, generator: Any) -> None:
-        self._generator = generator
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._generator, name)
-        if not callable(value):
-            return value
-        found = self.__dict__[name] = _drawing(value, f"random.{name}")
-        return found
-
-    def __repr__(self) -> str:
-        return repr(self._generator)
-
-
-def _drawer(value: Any) -> Any:
-    return Drawer(value) if isinstance(value, np.random.Generator) else value
 
 
 class Subscripted:
@@ -142,11 +122,9 @@ def function_of(
 
     def call(*args: Any, **kwargs: Any) -> Any:
         count(name)
-        value = how(function, args, kwargs)
-        if type(value) is list:
-            return [_drawer(entry) for entry in value]
-        return _drawer(value)
+        return how(function, args, kwargs)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = getattr(function, "__doc__", None)
+    call.__wrapped__ = function  # type: ignore[attr-defined]  # for those who ask for a signature
     return call

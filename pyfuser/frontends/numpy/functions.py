@@ -232,12 +232,26 @@ def attribute(name: str) -> Callable[..., Any]:
     return ask
 
 
+def part(name: str) -> Callable[..., Any]:
+    """`np.real(val)` and the like, as `val.real`."""
+    function = getattr(np, name)
+
+    def take(val: Any) -> Any:
+        return getattr(val, name) if type(val) is ndarray else apply.call(function, (val,), {})
+
+    take.__name__ = take.__qualname__ = name
+    take.__doc__ = function.__doc__
+    return take
+
+
 def method(name: str) -> Callable[..., Any]:
     """`np.sum(a, ...)` as `a.sum(...)`."""
     function = getattr(np, name)
 
     def call(a: Any, *args: Any, **kwargs: Any) -> Any:
         if type(a) is ndarray:
+            if name == "reshape" and "shape" in kwargs and not args:
+                args = (kwargs.pop("shape"),)
             return getattr(a, name)(*args, **kwargs)
         return apply.call(function, (a, *args), kwargs)
 

@@ -71,6 +71,8 @@ class Indexing(ArrayMemory):
                 return self[key]
             part = part_of(layout_of(self), key)
             return host(self)[key] if _is_element(part, key) else view(self, part)
+        if type(key) is str:
+            return view(self, layout_of(self)[key])
         return _selected(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -164,7 +166,7 @@ def _key(key: Any) -> Any:
         return host(key)
     if isinstance(key, (ViewMemory, slice)) or type(key) in _BASIC:
         return key if not isinstance(key, ViewMemory) else None
-    return key if apply.is_plain(key) else None
+    return key if type(key) is range or apply.is_plain(key) else None
 
 
 def _assigned(x: Any, key: Any, value: Any) -> None:

@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.frontends.numpy import functions, known, rearranged, ufuncs
+from pyfuser.frontends.numpy import (
+    functions,
+    generators,  # noqa: F401  # GENERATORS
+    known,
+    rearranged,
+    ufuncs,
+)
 from pyfuser.frontends.numpy.at_once import (
     ANY,
     CREATES,
@@ -73,13 +79,16 @@ _SAFE = (
     "intersect1d", "union1d", "unwrap", "packbits", "unpackbits", "compress", "extract", "take",
     "diagflat", "resize", "sinc", "iscomplex", "isreal", "fix", "roots", "polyfit",
     "polymul", "polyder", "polyint", "cumulative_sum", "array_equiv",
-    "indices", "tril_indices", "triu_indices",
+    "indices", "tril_indices", "triu_indices", "tril_indices_from", "triu_indices_from",
+    "diag_indices", "diag_indices_from", "ix_", "block", "real_if_close", "trim_zeros", "poly",
+    "histogram_bin_edges", "histogramdd", "setxor1d", "unique_values", "unique_counts",
+    "unique_inverse", "unique_all", "frombuffer",
 )  # fmt: skip
 """Functions that keep nothing of what they are given, nor return it."""
 _ARRAYS = {
     "interp": 3, "insert": 3, "median": 1, "trace": 1, "nansum": 1, "nanmean": 1, "ptp": 1,
     "take_along_axis": 2, "unravel_index": 1, "einsum": 6, "meshgrid": 4, "histogram": 1,
-    "polyfit": 3, "select": 2, "unique": 1,
+    "polyfit": 3, "select": 2, "unique": 1, "ix_": 4, "frombuffer": 0,
 }  # fmt: skip
 
 _STORING = {"fill_diagonal": 2, "put_along_axis": 3, "put": 3, "place": 3, "putmask": 3}
@@ -102,6 +111,7 @@ def _own() -> dict[str, Any]:
         (functions.creator, _CREATORS),
         (functions.attribute, _ATTRIBUTES),
         (functions.method, _METHODS),
+        (functions.part, ("real", "imag")),
     ):
         names |= {name: _made(maker, name) for name in group if hasattr(np, name)}
     for name in _VIEWS & names.keys():
@@ -143,8 +153,19 @@ def _made(maker: Callable[[str], Any], name: str) -> Any:
     return maker(name)
 
 
+def _tell(name: str, value: Any) -> None:
+    """Give a function the signature and the text of NumPy's."""
+    function = getattr(np, name, None)
+    python: Any = value if isinstance(value, types.FunctionType) else None
+    python = getattr(value, "python", python)
+    if python is not None and not isinstance(function, (type, types.NoneType)):
+        python.__wrapped__, python.__doc__ = function, function.__doc__
+
+
 known.bind()
 NAMES: dict[str, Any] = _own()
+for _name, _value in NAMES.items():
+    _tell(_name, _value)
 
 
 def find(name: str) -> Any:

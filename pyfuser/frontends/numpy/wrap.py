@@ -32,6 +32,9 @@ class _ArrayClass:
 
 KIND = _ArrayClass()
 
+_WRITEABLE = 0x400
+"""Of NumPy's flags; to ask for it by name warns of what `broadcast_arrays` gives."""
+
 
 _make: Any = object.__new__
 
@@ -66,7 +69,7 @@ def view(x: ArrayMemory, part: Array) -> Any:
     """Our array of a view that NumPy made of `layout_of(x)`."""
     found = _view(x, part)
     found._base = x if x._base is None else x._base
-    found._writeable = x._writeable and bool(part.flags.writeable)
+    found._writeable = x._writeable and bool(part.flags.num & _WRITEABLE)
     if not found._writeable and found._array is not None:
         found._array.flags.writeable = False
     return found
@@ -155,9 +158,6 @@ def result(value: Any, given: tuple[tuple[Any, Array], ...] = ()) -> Any:
                 return _of_export(ours, array, value)
         return foreign(value)
     return adopt(value) if is_ours_alone(value, 2) else foreign(value)
-
-
-_WRITEABLE = 0x400  # of NumPy's flags; to ask for it by name warns of what `broadcast_arrays` gives
 
 
 def _of_export(x: Any, array: Array, value: Array) -> Any:

@@ -50,6 +50,7 @@ IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
     "//=": operator.ifloordiv, "%=": operator.imod, "&=": operator.iand, "|=": operator.ior,
     "^=": operator.ixor, "<<=": operator.ilshift, ">>=": operator.irshift, "**=": operator.ipow,
 }  # fmt: skip
+FILLING = ("take", "dot", "einsum", "round", "fft", "nancumsum", "nansum", "nanmax", "percentile")
 JOINING = ["hstack", "vstack", "column_stack", "append", "pad", "pad", "pad", "pad"]
 WIDTHS: list[Any] = [1, 2, (1, 2), 3, 0, ((1, 0), (0, 2)), ((2,), (1,)), 7, (-1, 1)]
 PADDING: list[dict[str, Any]] = [
@@ -130,7 +131,7 @@ class Program:
             (2, self.read), (4, self.reduce), (3, self.where), (3, self.into), (1, self.compare),
             (4, self.function), (2, self.convert), (1, self.overlapping), (4, self.fancy),
             (3, self.at), (2, self.listed), (4, self.joined), (4, self.workunit),
-            (3, self.reduce_rows),
+            (3, self.reduce_rows), (2, self.filled),
         ]  # fmt: skip
         weights = [weight for weight, _ in kinds]
         (chosen,) = self.random.choices([kind for _, kind in kinds], weights)
@@ -584,6 +585,35 @@ class Program:
 
         text = f"{name}({self.name(x)}, {self.name(y)}, out={self.name(out)}, {casting} {masked})"
         self.do(text, act, x, y, out)
+
+    def filled(self) -> None:
+        """A function with an array for its result, which it may read, too."""
+        x, name = self.pick(), self.random.choice(FILLING)
+        placed = self.random.random() < 0.5
+
+        def act(module: Any, a: Any) -> Any:
+            function, out = getattr(module, name, None), a
+            with np.errstate(all="ignore"):
+                if name == "take":
+                    order = list(range(len(a)))[::-1]
+                    found = function(a, order, 0, a) if placed else function(a, order, 0, out=a)
+                elif name == "dot":
+                    found = function(a, a, a) if placed else function(a, a, out=a)
+                elif name == "einsum":
+                    found = function("ij,jk->ik", a, a, out=a)
+                elif name == "round":
+                    found = function(a, 1, a) if placed else function(a, 1, out=a)
+                elif name == "fft":
+                    found = module.fft.fft(a, out=a)
+                elif name == "nancumsum":
+                    found = function(a, 0, None, a) if placed else function(a, axis=0, out=a)
+                else:
+                    out = a[0]
+                    more = (50, 0) if name == "percentile" else (0,)
+                    found = function(a, *more, out=out)
+            return found is out
+
+        self.keep(f"{name} of {self.name(x)} into it, {placed}", act, False, x)
 
     def overlapping(self) -> None:
         x = self.pick()
