@@ -55,6 +55,11 @@ def edges(i, acc, x, n):
         acc -= x[i]
 
 
+def masked(i, acc, x, h):
+    if h[i] == 1:
+        acc += x[i]
+
+
 def wins(i, acc, x):
     acc = max(acc, x[i])
 
@@ -91,6 +96,13 @@ WHOLE = {"tile": 56, "tiles": 4}
 
 SHARED = {**WHOLE, "smallest_tile": 40, "worth_a_thread": 16}
 """Few tiles, of iterations that threads share."""
+
+
+def of_bytes(n: int, count: int = 1) -> Case:
+    """A sum of what bytes choose."""
+    x, h = numbers("float32", n), (np.arange(n) % 3 == 1).astype(np.uint8)
+    given = case(masked, [n], lambda: [x, h], "reduce")
+    return given if count == 1 else copied_sum(given, count)
 
 
 def spec_of(given: Case, tuning: Mapping[str, int] = WHOLE) -> KernelSpec:
@@ -137,6 +149,7 @@ def all_cases() -> list[Case]:
     ]
     lines = [of_line(edges, n) for n in (1, 2, 3, 64, 200)]
     lines += [of_types(n) for n in (1, 63, 64, 65, 200)]
+    lines += [of_bytes(n, count) for n in (1, 63, 64, 65, 130, 400) for count in (1, 20)]
     return [*made, *lines, *(of_line(total, n, 20) for n in (31, 64, 130, 400))]
 
 
@@ -153,6 +166,16 @@ def test_the_order_of_additions(tuning: Mapping[str, int], monkeypatch: pytest.M
     assert {TiledSums, Trimmed} <= kinds
     done = {name for made in nests for name in made.passes}
     assert {"promote-sums", "split-accumulators", "split-conditions"} <= done
+
+
+def test_whole_vectors_of_the_narrowest_elements() -> None:
+    for count, narrow in ((1, of_bytes), (20, of_bytes), (1, of_line), (20, of_line)):
+        given = narrow(400, count) if narrow is of_bytes else of_line(total, 400, count)
+        spec = spec_of(given, {})
+        spec = replace(spec, target=replace(spec.target, vector_bytes=64))
+        (node,) = lowered(nest_of(spec)).functions[-1].body
+        assert isinstance(node, TiledSums) and node.most
+        assert node.lanes == (64 if narrow is of_bytes else 32)
 
 
 def test_flat_sums_are_those_of_a_line() -> None:

@@ -5,7 +5,8 @@
 A block of terms is an array, which is written and read once, and so are the running sums for each
 block. Here a loop takes as many iterations as running sums have lanes: g++ makes a few vectors of
 it, so the array of their terms is gone, and the running sums stay in registers over a whole run
-(scalar promotion). Each lane gets the terms that it got before, in order. Short rows fill few
+(scalar promotion). It takes more of what is loaded as bytes: g++ fills whole vectors with those, or
+makes none. Each lane gets the terms that it got before, in order. Short rows fill few
 blocks whole: sums over rows of 12 to 40 took up to 1.6 times as long, so they stay as they were.
 """
 
@@ -22,7 +23,7 @@ from pyfuser.nest.cost.vectorisable import is_covered, local_arrays, vectorises
 from pyfuser.nest.nodes import RUN, Function, Kind, RunningSums, number
 from pyfuser.nest.passes.blocks import Blocks
 from pyfuser.nest.passes.prefetch import prefetches
-from pyfuser.nest.passes.split_accumulators import SUM_BYTES, Groups, in_registers
+from pyfuser.nest.passes.split_accumulators import Groups, in_registers, lanes_of
 from pyfuser.nest.terms import Terms
 from pyfuser.support.passes import left_out
 
@@ -42,7 +43,7 @@ def promoted(blocks: Blocks, terms: Mapping[Sym, Sym]) -> Groups | None:
         return None
     if len(sums) > in_registers(nest.spec.target) or not _is_light(body, tuning.light_sums):
         return None
-    lanes = SUM_BYTES // min(s.dtype.size for s in sums)
+    lanes = lanes_of(nest, sums)
     at, count, done, step = map(local, ("at", "count", "done", "step"))
     locals_ = {sym: nest.fresh(f"{nest.name(sym)}_term", sym.dtype) for sym in sums}
     own = substitute_syms(Terms(nest, terms).body(body), locals_)

@@ -64,6 +64,18 @@ def in_registers(target: Target) -> int:
     return registers * target.vector_bytes // (2 * SUM_BYTES)
 
 
+def lanes_of(nest: Nest, sums: Sequence[Sym]) -> int:
+    """How many terms of each accumulator running sums take in one go.
+
+    So many as the running sums of the narrowest have lanes; and as many as fill a vector with the
+    narrowest elements that are loaded: of less g++ makes no vectors at all.
+    """
+    body = nest.workunit.body
+    loaded = (e.dtype.size for e in all_expressions(body) if isinstance(e, nodes.Load))
+    whole = nest.spec.target.vector_bytes // min(loaded, default=8)
+    return max(SUM_BYTES // min(s.dtype.size for s in sums), whole)
+
+
 def groups_of(blocks: Blocks, terms: Mapping[Sym, Sym]) -> Groups | None:
     """The groups of a body that has many sums, each in a statement of its own; None for others.
 
@@ -102,7 +114,11 @@ def groups_of(blocks: Blocks, terms: Mapping[Sym, Sym]) -> Groups | None:
     if run is None:
         return None
     arrays = Kept({s: nest.fresh(f"{nest.name(s)}_run", s.dtype) for s in kept}, {})
-    return Groups(run, _run_function(nest, segments, arrays, run, terms), blocks.size)
+    lanes = lanes_of(nest, sums)
+    if run % lanes or blocks.size % lanes:
+        lanes = LANES
+    function = _run_function(nest, segments, arrays, (run, lanes), terms)
+    return Groups(run, function, blocks.size, lanes)
 
 
 def _parts(nest: Nest, sums: Sequence[Sym]) -> tuple[Body, list[Stmt], dict[Sym, Declare]] | None:
@@ -195,9 +211,14 @@ def _grouped(adding: Sequence[Stmt], sums: Sequence[Sym], most: int) -> list[Bod
 
 
 def _run_function(
-    nest: Nest, segments: Sequence[Segment], kept: Kept, run: int, terms: Mapping[Sym, Sym]
+    nest: Nest,
+    segments: Sequence[Segment],
+    kept: Kept,
+    most: tuple[int, int],
+    terms: Mapping[Sym, Sym],
 ) -> Function:
-    """Runs `count` iterations from `at` on, a multiple of LANES."""
+    """Runs `count` iterations from `at` on. most: so many at most, a multiple of so many."""
+    run, lanes = most
     at, count = map(local, ("at", "count"))
     last = nest.rank - 1
     body = kept.allocs(run)
@@ -205,7 +226,7 @@ def _run_function(
         own = {sym for stmt in segment.body for sym in _added(stmt, tuple(terms))}
         if own:
             group = {sym: array for sym, array in terms.items() if sym in own}
-            body += (_group(nest, segment, kept, group),)
+            body += (_group(nest, segment, kept, group, lanes),)
         elif segment.body:
             body += order_sums(nest, (_first_loop(nest, segment, kept),))
     params = (at.sym, count.sym, *nest.counters[:last])
@@ -220,8 +241,10 @@ def _first_loop(nest: Nest, segment: Segment, kept: Kept) -> Stmt:
     return iterations(nest, step, number(0), count, trip, Kind.VECTOR)
 
 
-def _group(nest: Nest, segment: Segment, kept: Kept, terms: Mapping[Sym, Sym]) -> RunningSums:
-    """The loop of a group; g++ keeps the terms of LANES iterations in registers where it can."""
+def _group(
+    nest: Nest, segment: Segment, kept: Kept, terms: Mapping[Sym, Sym], lanes: int
+) -> RunningSums:
+    """The loop of a group; g++ keeps the terms of a trip in registers where it can."""
     at, count, done, step = map(local, ("at", "count", "done", "step"))
     place = Binary("+", done, step)
     arriving = kept.arriving(segment.arriving, lambda _: place)
@@ -229,5 +252,5 @@ def _group(nest: Nest, segment: Segment, kept: Kept, terms: Mapping[Sym, Sym]) -
     locals_ = {sym: nest.fresh(f"{nest.name(sym)}_term", sym.dtype) for sym in terms}
     own = substitute_syms(Terms(nest, terms).body(segment.body), locals_)
     trip = (*iteration(nest, nest.rank - 1, here), *arriving, *own)
-    loop = iterations(nest, step, number(0), number(LANES), trip, Kind.VECTOR)
-    return RunningSums((loop,), tuple(terms), tuple(terms.values()), done.sym, count, LANES)
+    loop = iterations(nest, step, number(0), number(lanes), trip, Kind.VECTOR)
+    return RunningSums((loop,), tuple(terms), tuple(terms.values()), done.sym, count, lanes)

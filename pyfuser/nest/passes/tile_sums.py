@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Sym
 from pyfuser.nest.build import LOOP, box, local, values
 from pyfuser.nest.nodes import LANES, Function, Nest, TiledSums, Trimmed
 from pyfuser.nest.passes.blocks import Blocks, allocs, block_loops, blocks_of
 from pyfuser.nest.passes.promote_sums import promoted
 from pyfuser.nest.passes.row_sums import order_sums
-from pyfuser.nest.passes.split_accumulators import groups_of
+from pyfuser.nest.passes.split_accumulators import groups_of, lanes_of
 from pyfuser.nest.passes.split_conditions import WIDEST, inside, inside_of_sums
 from pyfuser.nest.passes.split_guards import AROUND, MIDDLE
 from pyfuser.nest.sums import is_sum
@@ -39,7 +38,7 @@ def tile_sums(nest: Nest) -> Nest:
         return nest
     arrays = {sym: nest.fresh(f"{nest.name(sym)}_terms", sym.dtype) for sym in sums}
     kept = sum(sym.dtype.size for sym in sums)
-    blocks = blocks_of(nest, kept, 64 if DType.FLOAT32 in {sym.dtype for sym in sums} else 32)
+    blocks = blocks_of(nest, kept, max(lanes_of(nest, sums), LANES))
     functions = _terms_functions(blocks, arrays, kept)
     groups, how = groups_of(blocks, arrays), "split-accumulators"
     if groups is None and len(functions) == 1:
