@@ -42,6 +42,7 @@ from pyfuser.plan.rewrites import (
     embed_boundary,
     enlarge_domain,
     recompute,
+    sink_axes,
 )
 from pyfuser.plan.search import Planned, search
 from pyfuser.support.caches import cached
@@ -102,6 +103,7 @@ class Step(NamedTuple):
 #: What the search tries to make of calls, in this order (see `plan.rewrite`).
 TRACE_REWRITES = (
     delinearize.REWRITE,
+    sink_axes.REWRITE,
     coarsen.REWRITE,
     enlarge_domain.REWRITE,
     embed_boundary.REWRITE,

@@ -130,23 +130,48 @@ def both(first: PointSet, second: PointSet) -> PointSet | None:
         a + tuple(constraint for constraint in b if constraint not in a)
         for a in first
         for b in second
+        if not any(_contradict(one, other) for one in a for other in b)
     )
 
 
+# law: True
+def _contradict(one: Constraint, other: Constraint) -> bool:
+    """Whether no point meets two constraints on the same sum, which has other signs in one."""
+    if one.expr.constant + other.expr.constant >= 0:
+        return False
+    return one.expr.terms == other.expr.times(-1).terms
+
+
 def narrowed(ranges: Sequence[Interval], region: PointSet) -> list[Interval]:
-    """The ranges, tightened by those constraints on one variable that always hold."""
+    """The ranges, tightened by what holds at all points of a region.
+
+    A constraint on several variables bounds each by the ranges of the others.
+    """
+    parts = [_narrowed(ranges, part) for part in region if part]
+    if len(parts) < len(region) or not parts:
+        return list(ranges)
+    parts = [part for part in parts if all(low <= high for low, high in part)] or parts[:1]
+    return [
+        (min(low for low, _ in ends), max(high for _, high in ends))
+        for ends in zip(*parts, strict=True)
+    ]
+
+
+def _narrowed(ranges: Sequence[Interval], part: Conjunction) -> list[Interval]:
     result = list(ranges)
-    if len(region) != 1:
-        return result
-    for expr, equality in region[0]:
-        if len(expr.terms) != 1:
-            continue
-        ((number, coefficient),) = expr.terms
-        low, high = result[number]
-        bound = -expr.constant  # coefficient * variable >= bound
-        if coefficient > 0 or equality:
-            low = max(low, -(-bound // coefficient))
-        if coefficient < 0 or equality:
-            high = min(high, bound // coefficient)
-        result[number] = (low, high)
+    for expr, equality in part:
+        for number, coefficient in expr.terms:
+            others = tuple(term for term in expr.terms if term[0] != number)
+            least, most = Affine(others, expr.constant).span(result)
+            low, high = result[number]
+            # coefficient * variable >= -most, and <= -least if the sum is 0
+            if coefficient > 0:
+                low = max(low, -(most // coefficient))
+                if equality:
+                    high = min(high, -least // coefficient)
+            else:
+                high = min(high, most // -coefficient)
+                if equality:
+                    low = max(low, -(-least // -coefficient))
+            result[number] = (low, high)
     return result

@@ -274,10 +274,10 @@ class Evaluator:
             points = affine.both(left, right)
             return (left, False) if points is None else (points, exact)
         if isinstance(expr, nodes.Compare):
+            op = expr.op if positive else _NEGATED[expr.op]
             left_value, right_value = self.affine(expr.left), self.affine(expr.right)
             if left_value is None or right_value is None:
-                return EVERYTHING, False
-            op = expr.op if positive else _NEGATED[expr.op]
+                return self._compared(op, expr) or (EVERYTHING, False)
             return affine.COMPARED_TO_ZERO[op](left_value.plus(right_value, -1)), True
         if isinstance(expr, nodes.Cast) and expr.dtype is DType.BOOL:
             if expr.operand.dtype is DType.BOOL:
@@ -288,6 +288,25 @@ class Evaluator:
         if value is None:
             return EVERYTHING, False
         return (affine.not_zero if positive else affine.equal_zero)(value), True
+
+    # law: not None
+    def _compared(self, op: str, expr: nodes.Compare) -> tuple[PointSet, bool] | None:
+        """Where one of the functions of an operand compares so with one of the other's."""
+        lefts, rights = self.cases(expr.left), self.cases(expr.right)
+        if lefts is None or rights is None:
+            return None
+        found, exact = PointSet(), True
+        for left in lefts:
+            here = self.restricted(rights, left.points, left.exact)
+            if here is None:
+                return None
+            for right in here:
+                points = affine.COMPARED_TO_ZERO[op](left.value.plus(right.value, -1))
+                both = affine.both(right.points, points)
+                if both is None:
+                    return None
+                found, exact = affine.either(found, both), exact and right.exact
+        return found, exact
 
 
 _NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", "<=": ">", ">": "<="}

@@ -19,7 +19,7 @@ from pyfuser.trace.gate import Ran
 from pyfuser.trace.memory import Box, Region
 from pyfuser.transform.kernel import Kernel
 
-ON_DEVICE = Capabilities(sweeps=False, timed=False, without=frozenset({"coarsen"}))
+ON_DEVICE = Capabilities(sweeps=False, timed=False, without=frozenset({"coarsen", "sink-axes"}))
 """Blocks of a grid cannot wait for each other, and neighbouring threads have to touch neighbouring
 memory.
 """

@@ -200,6 +200,11 @@ class Tuning:
     coarse_rows: int = number(
         1024, "iterations", "that coarsening leaves, so that threads and vectors have enough to do"
     )
+    sunk_rows: int = number(
+        64,
+        "iterations",
+        "that are left when short axes become loops: fewer are no vectors, nor work for threads",
+    )
     coarse_bytes: int = number(
         16384, "bytes", "that calls move for which launches are all that counts: none are left then"
     )

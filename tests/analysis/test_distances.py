@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pyfuser.analysis.accesses import accesses
 from pyfuser.analysis.distances import call_distance
 from pyfuser.ir.dtypes import DType
 from pyfuser.trace.call import Space
-from tests.analysis.build import S, View, call, expr, loop, region, when, workunit
+from tests.analysis.build import S, View, call, expr, loop, region, select, when, workunit
 from tests.analysis.test_dependences import N, X, Y, Z, adds, at, reads, writes
 from tests.analysis.test_law import calls, regions, touched
 
@@ -180,6 +181,21 @@ def test_a_guard_bounds_the_distance():
     only_eight = reads(lambda i: expr(0), guard=lambda i: i.eq(8))(X)
     assert call_distance(first_three, only_eight) == (6, 8)
     assert call_distance(only_eight, first_three) == (-8, -6)
+
+
+@pytest.mark.parametrize("beyond", [0, 9])
+def test_a_window_that_is_clamped_reaches_as_far_as_it_is_wide(beyond):
+    """Above the last element, though, it meets another one."""
+    k, i, x, y = S("k"), S("i"), View("x"), View("y")
+    place = select(i + k < 0, 0, i + k)
+    clamped = select(place > N - 1, N - 1 - beyond, place)
+    body = [loop(k, -3, 4, [y[i] << y[i] + x[clamped]])]
+    window = call(workunit("w", [i], [x, y], body), N, X, Y)
+    assert all(access.exact for access in accesses(window))
+    last = N - 1
+    read = ((q, max(q + n, 0)) for q in range(N) for n in range(-3, 4))
+    found = {q - (p if p <= last else last - beyond) for q, p in read}
+    assert call_distance(writes(at)(X), window) == (min(found), max(found))
 
 
 ROWS, COLUMNS = 30, 20

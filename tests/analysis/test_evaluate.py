@@ -33,6 +33,14 @@ def least(value: E, *others: int) -> E:
     return value
 
 
+def stairs(value: E, count: int) -> E:
+    """So many numbers, two iterations each."""
+    found = value
+    for n in reversed(range(count - 1)):
+        found = select(value < BEGIN + 2 * n + 2, 20 + n, found)
+    return found
+
+
 def inside(value: E) -> E:
     return select(value >= 0, value, 0)
 
@@ -118,8 +126,33 @@ EXPRESSIONS: list[tuple[str, Made, int]] = [
     ("sum by what is unknown", lambda i: select(i * i > 9, i, i + 1) + inside(i), 4),
     ("by what is unknown, inside", lambda i: select(i > 3, select(i * i > 99, i, 4 - i), i), 3),
     ("by what is unknown, outside", lambda i: select(i * i > 99, inside(i), i), 3),
-    ("steps", lambda i: least(i, *range(15, 15 - MAX_CASES + 1, -1)), MAX_CASES),
-    ("too many steps", lambda i: least(i, *range(15, 15 - MAX_CASES, -1)), 0),
+    ("steps", lambda i: stairs(i, MAX_CASES), MAX_CASES),
+    ("too many steps", lambda i: stairs(i, MAX_CASES + 1), 0),
+    ("the least of many", lambda i: least(i, *range(15, 15 - MAX_CASES, -1)), 2),
+    ("by cases compared", lambda i: select(inside(i + 2) < 5, i, 9), 2),
+    ("by cases of both", lambda i: select(inside(i - 3) < least(2 * i, 11), i, 9), 2),
+    ("by equal cases", lambda i: select(inside(i).eq(least(i, 4)), i, 9), 2),
+    ("by cases that are unknown", lambda i: select(select(i * i > 9, i, 3) < 5, i, 9), 2),
+    ("by cases and what is unknown", lambda i: select(inside(i).compare("<", X[0]), i, 9), 2),
+    (
+        "by cases some of which are unknown",
+        lambda i: select(select(i < 3, select(i * i > 9, i, 1), i) < 1, i, 9),
+        2,
+    ),
+    (
+        "by cases of too many parts",
+        lambda i: select(
+            select(one_of(i, *range(5)), i, 4) < select(one_of(i, 1, 3, 5, 9), i, 4), i, 9
+        ),
+        2,
+    ),
+    (
+        "by cases of parts that become too many",
+        lambda i: select(select(one_of(i, *range(0, 20, 2)), i, 4).ne(2 * i - 4), i, 9),
+        2,
+    ),
+    ("cases that never meet", lambda i: select(i > 3, i, 1) + select(2 * i < 5, i, 2), 3),
+    ("by too many cases", lambda i: select(stairs(i, 10) < 5, i, 9), 2),
     ("narrow", lambda i: (i + 5).cast(DType.INT8), 1),
     ("too narrow", lambda i: (9 * i).cast(DType.INT8), 0),
     ("narrow in cases", lambda i: inside(i).cast(DType.UINT8), 2),

@@ -36,6 +36,7 @@ from tests.rewrites import kept_whatever_it_costs
 from tests.vendors import emit_as_on, tune
 
 _CUT = 3  # one program in so many has its groups cut
+_SUNK = 3  # one in so many has short axes as loops only where many iterations are left
 _AS_PAYS = 5  # one in so many has calls coarsened only where that pays
 _AS_GIVEN = 6  # one in so many has calls over one index only as they are
 _NEVER_AGAIN = 4  # one in so many has no calls that compute again what others store
@@ -88,7 +89,7 @@ def planned_for(seed: int, trace: TraceShape, capabilities: Capabilities = ALL) 
     with pytest.MonkeyPatch.context() as patch:
         if seed % _AS_PAYS:
             kept_whatever_it_costs(patch, "coarsen", "enlarge-domain")
-        tune(patch, common=_COMMON[seed % len(_COMMON)])
+        tune(patch, common=_COMMON[seed % len(_COMMON)], sunk_rows=1 + 63 * (seed % _SUNK == 0))
         if seed // 12 % _GREEDY == 0:
             tune(patch, exact_calls=0)
         if seed % _MOVED == 0:

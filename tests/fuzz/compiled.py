@@ -30,7 +30,7 @@ from tests.fuzz.harness import (
     run_unfused,
 )
 from tests.fuzz.oracle import Array, State
-from tests.fuzz.planning import features_of, guards, inner_loops, windows
+from tests.fuzz.planning import features_of, guards, inner_loops, sunk, windows
 from tests.fuzz.program import Base, Call, Host, Program
 from tests.fuzz.reads import WATCHED
 
@@ -100,6 +100,7 @@ def run_forced(
     for flush in SESSION.flushes:
         printed |= guards(flush.program.trace, flush.program.plan)
         printed |= windows(flush.program.trace, flush.program.plan)
+        printed |= sunk(flush.program.trace, flush.program.plan)
     return found, Outcome(len(program.calls), groups, features_of(plans) | printed | counted)
 
 

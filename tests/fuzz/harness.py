@@ -37,7 +37,7 @@ from pyfuser.transform.kernel import Kernel
 from tests.fuzz import cxx, oracle, wavefront
 from tests.fuzz.choices import FEW_ROUNDS, planned_for
 from tests.fuzz.oracle import Array, Rejected, State
-from tests.fuzz.planning import features_of, guards, inner_loops, windows
+from tests.fuzz.planning import features_of, guards, inner_loops, sunk, windows
 from tests.fuzz.program import Host, Program, Step
 from tests.races import RaceDetector
 
@@ -247,7 +247,7 @@ def _run(
     mistaken = set().union(*map(_mistakes, trace.calls, calls, before))
     with wavefront.forced_for(program.seed):
         trace, _, plan = planned_for(program.seed, trace)
-    found = {*features_of([plan]), *windows(trace, plan), *mistaken}
+    found = {*features_of([plan]), *windows(trace, plan), *sunk(trace, plan), *mistaken}
     found |= {"calls rolled"} if count else set()
     found |= _run_plan(trace, plan, passes, calls, order)
     return [group.calls for group in plan.groups], found

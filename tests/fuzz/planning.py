@@ -12,6 +12,7 @@ from pyfuser.plan.rewrites.delinearize import Delinearized
 from pyfuser.plan.rewrites.embed_boundary import Placed
 from pyfuser.plan.rewrites.enlarge_domain import Guarded
 from pyfuser.plan.rewrites.recompute import Recomputed, Vanished
+from pyfuser.plan.rewrites.sink_axes import Sunk
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
 from tests.fuzz.choices import LARGER
 
@@ -101,6 +102,14 @@ def _coarse(plan: Plan) -> Iterator[str]:
     for group in plan.groups:
         if coarse & {*group.calls} and {*group.calls} - coarse:
             yield "coarsened loop"
+
+
+def sunk(trace: TraceShape, plan: Plan) -> frozenset[str]:
+    """What of the calls whose short axes are loops."""
+    calls = [trace.calls[note.call] for note in plan.of(Sunk)]
+    sums = any(call.pattern == "reduce" for call in calls)
+    names = ["short axes as loops"] * bool(calls) + ["short axes as loops, with a sum"] * sums
+    return frozenset(names)
 
 
 def _recomputed(plan: Plan) -> Iterator[str]:

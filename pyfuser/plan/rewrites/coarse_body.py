@@ -59,11 +59,12 @@ def boxed(workunit: Workunit, columns: int, extent: int, scalars: Mapping[Sym, i
 
 
 def folded(workunit: Workunit, axes: tuple[Axis, ...]) -> Workunit:
-    """The workunit over several axes as one over the first, with loops over the others.
+    """The workunit over several axes as one over the first, with loops over the last.
 
-    axes: the bounds of the others.
+    axes: the bounds of the last.
     """
-    first, *others = workunit.indices
+    first = workunit.indices[: -len(axes)]
+    others = workunit.indices[-len(axes) :]
     changing = assigned(workunit.body)
     body = workunit.body
     for index, axis in reversed(list(zip(others, axes, strict=True))):
@@ -73,7 +74,7 @@ def folded(workunit: Workunit, axes: tuple[Axis, ...]) -> Workunit:
             body = (Declare(index, Read(variable)), *body)
         body = (_loop(variable, axis, body),)
         workunit = replace(workunit, body=body)
-    return replace(workunit, indices=(first,), body=body)
+    return replace(workunit, indices=first, body=body)
 
 
 def row_and_column(workunit: Workunit) -> tuple[Sym, Sym]:

@@ -1,0 +1,119 @@
+"""Short innermost axes become loops of an iteration: three colours of a pixel, nine entries of a
+matrix.
+
+    over (n, 3):                           over n:
+    x[i][c] += dt * v[i][c]         ->     for c in range(3):
+                                               x[i][c] += dt * v[i][c]
+
+The innermost loop of a processor's code is the one that becomes vectors, and three iterations are
+none. As a loop with a constant number of trips the axis is written out (`transform.unroll`), and
+neighbours along the next axis become vectors (`nest.short_rows`); and calls over pixels can share
+the loop.
+
+The law is that of coarsening (see `plan.rewrites.coarsen`), of which this is a case. A sum of
+integers has the same bits whatever is one of its iterations, so it may go along; one of
+floating-point numbers may not, and keeps the calls of its space that share memory with it.
+
+The cost. What a loop is worth without vectors is not in the model, so this is made before anything
+is planned; where it was a mistake, `runtime.rivals` finds out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pyfuser.ir.dtypes import DType
+from pyfuser.plan.plan import Note, Told
+from pyfuser.plan.rewrite import Change, Changes, Option, Rewrite
+from pyfuser.plan.rewrites.coarse_body import folded
+from pyfuser.plan.rewrites.coarsen import may_coarsen
+from pyfuser.support.caches import cached
+from pyfuser.support.records import dataclass
+from pyfuser.trace.call import GPU_SPACES, Space
+from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
+from pyfuser.tuning.thresholds import NOW
+
+SHORT = 4
+"""Iterations along an axis that are no vector; processors shuffle rows of so many, at most."""
+
+MOST = 9
+"""Iterations that one stands for, at most: the code has as many copies of the body."""
+
+_INTEGERS = {dtype for dtype in DType if dtype.is_integer} - {DType.BOOL}
+
+
+@cached(1024)
+def sunk_call(call: CallShape, axes: int) -> CallShape:
+    """The call with loops over its last axes."""
+    begin, end, execution = call.space
+    bounds = tuple(zip(begin[-axes:], end[-axes:], strict=True))
+    space = Space(begin[:-axes], end[:-axes], execution)
+    return call._replace(space=space, workunit=folded(call.workunit, bounds))
+
+
+def short_axes(space: Space) -> int:
+    """How many of the last axes of a space are short, and together few iterations."""
+    found, many = 0, 1
+    for extent in reversed(space.shape[1:]):
+        many *= extent
+        if not 1 < extent <= SHORT or many > MOST:
+            break
+        found += 1
+    if not found or space.execution in GPU_SPACES:
+        return 0
+    left = 1
+    for extent in space.shape[:-found]:
+        left *= extent
+    return found if left >= NOW.tuning.sunk_rows else 0
+
+
+# law: True
+def may_sink(call: CallShape) -> bool:
+    """Whether iterations along an axis may run one after the other, as one."""
+    kinds = {accumulator.sym.dtype for accumulator in call.workunit.accumulators}
+    if call.pattern == "reduce" and not kinds - _INTEGERS:
+        call = call._replace(pattern="for")
+    return may_coarsen(call)
+
+
+def _sunk(trace: TraceShape, best: Option | None = None) -> Changes:
+    """The calls over short innermost axes, unless one that must stay uses the memory of others."""
+    axes = {space: short_axes(space) for space in {call.space for call in trace.calls}}
+    staying: dict[Space, set[int]] = {}
+    for call in trace.calls:
+        if axes[call.space] and not may_sink(call):
+            staying.setdefault(call.space, set()).update(_clusters(call))
+    torn = {
+        call.space
+        for call in trace.calls
+        if may_sink(call) and staying.get(call.space, set()) & _clusters(call)
+    }
+    found = {}
+    for place, call in enumerate(trace.calls):
+        count = axes[call.space]
+        if count and call.space not in torn and may_sink(call):
+            found[place] = Change(sunk_call(call, count), Sunk(place))
+    return found
+
+
+def _clusters(call: CallShape) -> set[int]:
+    return {a.cluster for a in call.arguments if isinstance(a, RegionShape)}
+
+
+@dataclass(frozen=True, slots=True)
+class Sunk(Note):
+    """A call whose short innermost axes are loops of an iteration."""
+
+    alone = True
+
+    @classmethod
+    def lines(cls, notes: Sequence[Note], told: Told) -> Iterator[str]:
+        yield f"the short innermost axis is a loop of each iteration: {told.names(notes)}"
+
+
+REWRITE = Rewrite(
+    "sink-axes",
+    "short innermost axes become loops of an iteration",
+    candidates=_sunk,
+    gain=None,
+)
