@@ -52,11 +52,14 @@ def sunk_call(call: CallShape, axes: int) -> CallShape:
 
 
 def short_axes(space: Space) -> int:
-    """How many of the last axes of a space are short, and together few iterations."""
+    """How many of the last axes of a space are short, and together few iterations.
+
+    They begin at 0: a part of an axis that moves on would be another loop, and kernel, each time.
+    """
     found, many = 0, 1
-    for extent in reversed(space.shape[1:]):
+    for begin, extent in zip(reversed(space.begin[1:]), reversed(space.end[1:]), strict=True):
         many *= extent
-        if not 1 < extent <= SHORT or many > MOST:
+        if begin or not 1 < extent <= SHORT or many > MOST:
             break
         found += 1
     if not found or space.execution in GPU_SPACES:
