@@ -590,6 +590,8 @@ class Program:
         """A function with an array for its result, which it may read, too."""
         x, name = self.pick(), self.random.choice(FILLING)
         placed = self.random.random() < 0.5
+        if not x.numpys.ndim:
+            return  # NumPy 2.4 crashes for nancumsum into a number
 
         def act(module: Any, a: Any) -> Any:
             function, out = getattr(module, name, None), a
