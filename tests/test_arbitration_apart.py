@@ -86,6 +86,7 @@ def arbitrating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
     SESSION.programs.clear()
     SESSION.families.clear()
     SESSION.flushes.clear()
+    tune(monkeypatch, sunk_rows=1 << 30)  # so that rows are coarsened for the sake of others
     yield
     SESSION.programs.clear()
     SESSION.families.clear()

@@ -29,6 +29,7 @@ from pyfuser.support.extension import NUMPY
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Argument
 from pyfuser.trace.memory import Allocation, Handle, Region
+from pyfuser.trace.pool import most_memory
 from pyfuser.trace.reason import Reason
 
 _OURS = "pyfuser.frontends.numpy"
@@ -230,6 +231,8 @@ def _entry(
     layout = layout_of_call(places, out, resolution.result.size, operation is COPY)
     if layout is None:
         return None
+    if out is None and layout.size * resolution.result.size > most_memory():
+        return None  # NumPy's to make, or to refuse, at the call
     types = (*resolution.loops[: len(given)], DType.BOOL)
     numbers = tuple(
         (n, dtype)

@@ -66,3 +66,11 @@ def test_masks_and_results_that_are_named() -> None:
     with pytest.raises(ValueError, match="read-only"):
         out.setflags(write=False)
         np.add(x, 1, where=x > 1, out=out)
+
+
+def test_what_no_memory_has_room_for_is_refused_at_the_call() -> None:
+    x = np.ones(1 << 20)
+    for product in (lambda: np.outer(x, x), lambda: x[:, None] * x, lambda: np.add.outer(x, x)):
+        with pytest.raises(MemoryError):
+            product()
+    assert float((x + 1.0).sum()) == 1 << 21

@@ -231,12 +231,12 @@ static inline __attribute__((always_inline)) void pf_terms(
         double total = 0.0;
         for (int64_t team_rank_2 = 0L; team_rank_2 < 2L; ++team_rank_2) {
             const int64_t chunk = ((int64_t)n + 1) / 2;
-            const int64_t first_2 = (int64_t)(int32_t)team_rank_2 * chunk;
-            const int64_t last = first_2 + chunk < (int64_t)n ? first_2 + chunk : (int64_t)n;
-            const int64_t first = (int32_t)(first_2 < (int64_t)n ? first_2 : (int64_t)n), last_2 = last;
-            if (last_2 - first >= 24) {
+            const int64_t first = (int64_t)(int32_t)team_rank_2 * chunk;
+            const int64_t last = first + chunk < (int64_t)n ? first + chunk : (int64_t)n;
+            const int64_t first_2 = (int32_t)(first < (int64_t)n ? first : (int64_t)n), last_2 = last;
+            if (last_2 - first_2 >= 24) {
                 pf_lanes<double> total_row;
-                int64_t at = first;
+                int64_t at = first_2;
                 for (; at + pf_lanes<double>::count <= last_2; at += pf_lanes<double>::count) {
                     for (int64_t step = 0; step < pf_lanes<double>::count; ++step) {
                         const int32_t i_2 = at + step;
@@ -253,7 +253,7 @@ static inline __attribute__((always_inline)) void pf_terms(
                 }
                 total += total_row.total();
             } else {
-                for (int32_t i_2 = (int32_t)(first_2 < (int64_t)n ? first_2 : (int64_t)n); i_2 < last; ++i_2) {
+                for (int32_t i_2 = (int32_t)(first < (int64_t)n ? first : (int64_t)n); i_2 < last; ++i_2) {
                     total += row_2[(int64_t)i_2 * row_2_stride0] * (double)mine[team_rank_2];
                 }
             }
@@ -359,24 +359,24 @@ extern "C" int pf_kernel(const int64_t* slot, int64_t* results) {
     int64_t row, row_end, column, column_end;
     const int64_t threads = pf_team(slot[0], tiling.rows * tiling.columns, pf_grain(131072, 189 + pf_trips(0, n) * (1 + 4)));
     if (threads > 1 && tiling.count < 4 * threads) {
-        const int64_t shares = 4 * threads / tiling.count + 1;
-        pf_fold fold;
-        const bool opened = fold.open(slot) && fold.keep(slot, slot[1], slot[2]);
-        if (opened) {
-            const auto run = [&](int64_t share) {
-                const int64_t tile = share / shares, part = share % shares;
+        const int64_t pf_each = 4 * threads / tiling.count + 1;
+        pf_fold pf_all;
+        const bool pf_open = pf_all.open(slot) && pf_all.keep(slot, slot[1], slot[2]);
+        if (pf_open) {
+            const auto run = [&](int64_t pf_at) {
+                const int64_t tile = pf_at / pf_each, pf_part = pf_at % pf_each;
                 int64_t row, row_end, column, column_end;
                 tiling.box(tile, row, row_end, column, column_end);
-                const int64_t first = column, size = column_end - first;
-                column = first + pf_cut(size, part, shares, threads);
-                column_end = first + pf_cut(size, part + 1, shares, threads);
-                pf_spill(begin[0] + column, begin[0] + column_end, fold.acc_partial.terms[tile] + (column - first), x, x_stride0, n);
+                const int64_t pf_first = column, pf_size = column_end - pf_first;
+                column = pf_first + pf_cut(pf_size, pf_part, pf_each, threads);
+                column_end = pf_first + pf_cut(pf_size, pf_part + 1, pf_each, threads);
+                pf_spill(begin[0] + column, begin[0] + column_end, pf_all.acc_partial.terms[tile] + (column - pf_first), x, x_stride0, n);
             };
             #pragma omp parallel for num_threads(threads)
-            for (int64_t share = 0; share < tiling.count * shares; ++share) run(share);
+            for (int64_t pf_at = 0; pf_at < tiling.count * pf_each; ++pf_at) run(pf_at);
         }
-        fold.close(opened, results);
-        return opened ? 0 : -1;
+        pf_all.close(pf_open, results);
+        return pf_open ? 0 : -1;
     }
     if (tiling.count == 1) {
         tiling.box(0, row, row_end, column, column_end);
