@@ -51,7 +51,7 @@ class Liveness:
         self._trace = trace
         self._users: dict[int, list[int]] = {}
         for position, call in enumerate(trace.calls):
-            for cluster in {a.cluster for a in call.arguments if isinstance(a, RegionShape)}:
+            for cluster in call.clusters:
                 self._users.setdefault(cluster, []).append(position)
         self._uses: dict[int, dict[int, list[_Use]]] = {}  # by kind of call, by cluster
         self._effects: dict[tuple[int, int, int, int], _Effect] = {}  # see `_effect`

@@ -27,7 +27,6 @@ from pyfuser.ir.nodes import (
     For,
     Logical,
     Read,
-    Select,
     Stmt,
     Sym,
     Unary,
@@ -35,7 +34,6 @@ from pyfuser.ir.nodes import (
     Workunit,
 )
 from pyfuser.ir.visit import (
-    all_expressions,
     assigned,
     contains,
     expressions,
@@ -45,6 +43,7 @@ from pyfuser.ir.visit import (
     statements,
 )
 from pyfuser.nest.corrections import kept_first
+from pyfuser.nest.cost.gathers import chosen
 from pyfuser.nest.cost.work import body_cost
 from pyfuser.nest.nodes import wide
 from pyfuser.nest.settled import settled
@@ -93,32 +92,13 @@ def interior(
     found = _Conditions(workunit, axis)
     inside_body = found.count(found.settle(body), fresh, tuning)
     index = indices[axis]
-    cost, gathers = body_cost(inside_body), _gathers(body, index) - _gathers(inside_body, index)
+    cost, gathers = body_cost(inside_body), chosen(body, index) - chosen(inside_body, index)
     saved = body_cost(body) - cost + gathers * tuning.gather
     less = found.conditions and saved * tuning.condition_gain >= cost
     if not less and not found.counted:
         return None
     first, last = fresh("first", DType.INT64), fresh("last", DType.INT64)
     return Interior(inside_body, tuple(found.tests(first, last)), first, last)
-
-
-def _gathers(body: Body, index: Sym) -> int:
-    """Loads whose places the index chooses, or its remainders: a vector of them is gathered."""
-    chosen = set[Sym]()
-
-    def chooses(e: Expr) -> bool:
-        if not reads(e).isdisjoint(chosen):
-            return True
-        parts = (p for p in expressions(e) if isinstance(p, Select) or getattr(p, "op", "") == "%")
-        return any(index in reads(part) for part in parts)
-
-    for stmt in statements(body):
-        if not isinstance(stmt, (nodes.Declare, nodes.Assign)) or stmt.value is None:
-            continue
-        if stmt.sym.dtype in _WHOLE and chooses(stmt.value):
-            chosen.add(stmt.sym)
-    loads = (e for e in all_expressions(body) if isinstance(e, nodes.Load))
-    return sum(any(map(chooses, load.indices)) for load in loads)
 
 
 class _Condition(NamedTuple):

@@ -61,6 +61,11 @@ class CallShape(NamedTuple):
     workunit: Workunit
     arguments: tuple[ArgumentShape, ...]
 
+    @property
+    def clusters(self) -> set[int]:
+        """Those of its arguments."""
+        return {a.cluster for a in self.arguments if isinstance(a, RegionShape)}
+
 
 class ClusterShape(NamedTuple):
     """What is known of a cluster's memory.

@@ -66,7 +66,6 @@ def creator(name: str) -> Callable[..., Any]:
         return apply.call(function, args, kwargs)
 
     create.__name__ = create.__qualname__ = name
-    create.__doc__ = function.__doc__
     return create
 
 
@@ -189,7 +188,6 @@ def viewer(name: str) -> Callable[..., Any]:
         return apply.call(function, (a, *args), kwargs)
 
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = function.__doc__
     return make
 
 
@@ -240,7 +238,6 @@ def part(name: str) -> Callable[..., Any]:
         return getattr(val, name) if type(val) is ndarray else apply.call(function, (val,), {})
 
     take.__name__ = take.__qualname__ = name
-    take.__doc__ = function.__doc__
     return take
 
 
@@ -256,7 +253,6 @@ def method(name: str) -> Callable[..., Any]:
         return apply.call(function, (a, *args), kwargs)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = function.__doc__
     return call
 
 

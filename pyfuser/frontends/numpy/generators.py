@@ -10,11 +10,11 @@ from pyfuser.frontends.numpy import apply
 from pyfuser.frontends.numpy.fallbacks import GENERATORS, drawing
 
 
-class _Class(type(np.random.Generator)):  # type: ignore[misc]
+class _Class(type):
     """NumPy's own generators are instances, too: programs ask whether something is one."""
 
     def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, cls.__base__)
+        return isinstance(value, cls.__mro__[1])
 
 
 class _Method:

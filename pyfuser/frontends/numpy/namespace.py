@@ -164,8 +164,8 @@ def _tell(name: str, value: Any) -> None:
 
 known.bind()
 NAMES: dict[str, Any] = _own()
-for _name, _value in NAMES.items():
-    _tell(_name, _value)
+for _name in NAMES.keys() - _ALIASES.keys():
+    _tell(_name, NAMES[_name])
 
 
 def find(name: str) -> Any:

@@ -15,10 +15,11 @@ from collections.abc import Callable
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
-from pyfuser.ir.visit import all_expressions, expressions, statements, sym_of
+from pyfuser.ir.visit import all_expressions, expressions, reads, statements, sym_of
 from pyfuser.nest.cost.vectorisable import is_covered, local_arrays
 
 _WIDE = (DType.INT64, DType.UINT64)
+_WHOLE = (DType.INT32, DType.INT64)
 
 
 def apart(body: Body) -> Callable[[Stmt], bool]:
@@ -82,3 +83,24 @@ def depends(e: Expr, loaded: set[Sym]) -> bool:
         isinstance(part, nodes.Load) or (isinstance(part, nodes.Read) and part.sym in loaded)
         for part in expressions(e)
     )
+
+
+def chosen(body: Body, index: Sym) -> int:
+    """Loads whose places the index chooses, or its remainders: a vector of them is gathered."""
+    places = set[Sym]()
+
+    def chooses(e: Expr) -> bool:
+        if not reads(e).isdisjoint(places):
+            return True
+        parts = (
+            p for p in expressions(e) if isinstance(p, nodes.Select) or getattr(p, "op", "") == "%"
+        )
+        return any(index in reads(part) for part in parts)
+
+    for stmt in statements(body):
+        if not isinstance(stmt, (nodes.Declare, nodes.Assign)) or stmt.value is None:
+            continue
+        if stmt.sym.dtype in _WHOLE and chooses(stmt.value):
+            places.add(stmt.sym)
+    loads = (e for e in all_expressions(body) if isinstance(e, nodes.Load))
+    return sum(any(map(chooses, load.indices)) for load in loads)

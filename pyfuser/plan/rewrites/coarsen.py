@@ -31,7 +31,7 @@ from pyfuser.plan.rewrites import coarse_body
 from pyfuser.support.caches import cached
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Space
-from pyfuser.trace.shape import CallShape, RegionShape, TraceShape, known_scalars
+from pyfuser.trace.shape import CallShape, TraceShape, known_scalars
 from pyfuser.tuning.thresholds import NOW
 
 MAX_FACTOR = 256
@@ -107,7 +107,7 @@ def _targets(trace: TraceShape, best: Option) -> Changes:
         return {}
     users: dict[int, set[Space]] = {}  # of each cluster
     for call in trace.calls:
-        for cluster in _clusters(call):
+        for cluster in call.clusters:
             users.setdefault(cluster, set()).add(call.space)
     targets = {space: _target(space, trace, users, coarser[space]) for space in spaces}
     found: dict[int, int] = {}
@@ -140,13 +140,9 @@ def _target(
     found: set[Space] = set()
     for call in trace.calls if coarser else ():
         if call.space == space:
-            for cluster in _clusters(call):
+            for cluster in call.clusters:
                 found |= users[cluster] & coarser
     return max(found, key=lambda s: s.size, default=None)
-
-
-def _clusters(call: CallShape) -> set[int]:
-    return {a.cluster for a in call.arguments if isinstance(a, RegionShape)}
 
 
 def _in_company(given: TraceShape, made: Option, changes: Changes) -> Changes:

@@ -47,7 +47,7 @@ from pyfuser.plan.rewrites.coarse_body import Splitter, boxed
 from pyfuser.support.caches import cached
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import GPU_SPACES, Space
-from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape, known_scalars
+from pyfuser.trace.shape import CallShape, ScalarShape, TraceShape, known_scalars
 
 SHORTEST = 8
 """Columns below which a sum goes by rows only beside others that do: a row starts a loop."""
@@ -75,29 +75,25 @@ def _followers(trace: TraceShape, changed: Mapping[int, CallShape]) -> dict[int,
     while new:
         for place, made in new.items():
             space = trace.calls[place].space
-            lengths |= {(space, cluster): made.space.end[1] for cluster in _clusters(made)}
+            lengths |= {(space, cluster): made.space.end[1] for cluster in made.clusters}
         new = {}
         for place, call in enumerate(trace.calls):
-            near = {lengths.get((call.space, cluster)) for cluster in _clusters(call)} - {None}
+            near = {lengths.get((call.space, cluster)) for cluster in call.clusters} - {None}
             columns = near.pop() if len(near) == 1 else None
             if columns and place not in changed and place not in found:
                 made_too = _beside_others(call, columns)
                 new |= {place: made_too} if made_too else {}
         found |= new
     used = {
-        (trace.calls[n].space, cluster) for n, made in found.items() for cluster in _clusters(made)
+        (trace.calls[n].space, cluster) for n, made in found.items() for cluster in made.clusters
     }
     torn = {
         call.space
         for place, call in enumerate(trace.calls)
         if place not in changed and place not in found
-        if any((call.space, cluster) in used for cluster in _clusters(call))
+        if any((call.space, cluster) in used for cluster in call.clusters)
     }
     return {place: made for place, made in found.items() if trace.calls[place].space not in torn}
-
-
-def _clusters(call: CallShape) -> set[int]:
-    return {a.cluster for a in call.arguments if isinstance(a, RegionShape)}
 
 
 # --------------------------------------------------------------------------- one call

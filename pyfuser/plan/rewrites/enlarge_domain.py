@@ -32,7 +32,7 @@ from pyfuser.plan.rewrite import EQUAL, Change, Changes, Option, Rewrite
 from pyfuser.support.caches import cached
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Space
-from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
+from pyfuser.trace.shape import CallShape, ScalarShape, TraceShape
 from pyfuser.tuning.thresholds import NOW
 
 
@@ -163,7 +163,7 @@ def _classes(calls: Sequence[CallShape], fixed: set[Space]) -> Iterator[_Class]:
         if space.size:
             found = own.setdefault(space, _Class([space], set(), set(), space, space))
             found.types.add(_types(call))
-            found.users |= {a.cluster for a in call.arguments if isinstance(a, RegionShape)}
+            found.users |= call.clusters
     classes: list[_Class] = []
     for single in sorted(own.values(), key=lambda c: (-c.hull.size, c.hull)):
         for n, known in enumerate(classes):

@@ -21,6 +21,7 @@ is planned; where it was a mistake, `runtime.rivals` finds out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.plan.plan import Note, Told
@@ -30,7 +31,7 @@ from pyfuser.plan.rewrites.coarsen import may_coarsen
 from pyfuser.support.caches import cached
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import GPU_SPACES, Space
-from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
+from pyfuser.trace.shape import CallShape, TraceShape
 from pyfuser.tuning.thresholds import NOW
 
 SHORT = 4
@@ -64,10 +65,7 @@ def short_axes(space: Space) -> int:
         found += 1
     if not found or space.execution in GPU_SPACES:
         return 0
-    left = 1
-    for extent in space.shape[:-found]:
-        left *= extent
-    return found if left >= NOW.tuning.sunk_rows else 0
+    return found if prod(space.shape[:-found]) >= NOW.tuning.sunk_rows else 0
 
 
 # law: True
@@ -79,28 +77,22 @@ def may_sink(call: CallShape) -> bool:
     return may_coarsen(call)
 
 
-def _sunk(trace: TraceShape, best: Option | None = None) -> Changes:
+def _sunk(trace: TraceShape, best: Option) -> Changes:
     """The calls over short innermost axes, unless one that must stay uses the memory of others."""
     axes = {space: short_axes(space) for space in {call.space for call in trace.calls}}
+    short = {place: call for place, call in enumerate(trace.calls) if axes[call.space]}
+    moving = {place: call for place, call in short.items() if may_sink(call)}
     staying: dict[Space, set[int]] = {}
-    for call in trace.calls:
-        if axes[call.space] and not may_sink(call):
-            staying.setdefault(call.space, set()).update(_clusters(call))
+    for place in short.keys() - moving.keys():
+        staying.setdefault(short[place].space, set()).update(short[place].clusters)
     torn = {
-        call.space
-        for call in trace.calls
-        if may_sink(call) and staying.get(call.space, set()) & _clusters(call)
+        call.space for call in moving.values() if staying.get(call.space, set()) & call.clusters
     }
-    found = {}
-    for place, call in enumerate(trace.calls):
-        count = axes[call.space]
-        if count and call.space not in torn and may_sink(call):
-            found[place] = Change(sunk_call(call, count), Sunk(place))
-    return found
-
-
-def _clusters(call: CallShape) -> set[int]:
-    return {a.cluster for a in call.arguments if isinstance(a, RegionShape)}
+    return {
+        place: Change(sunk_call(call, axes[call.space]), Sunk(place))
+        for place, call in moving.items()
+        if call.space not in torn
+    }
 
 
 @dataclass(frozen=True, slots=True)

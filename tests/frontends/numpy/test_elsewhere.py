@@ -96,7 +96,7 @@ def test_what_programs_ask_of_arrays_and_functions() -> None:
     x = np.arange(4.0)
     assert x.real is x and x.device == "cpu" and x.__array_namespace__() is np
     assert np.reshape(x, shape=(2, 2)).shape == (2, 2)
-    for name in ("linspace", "sum", "concatenate", "dot", "where", "percentile", "real"):
+    for name in ("linspace", "sum", "concatenate", "dot", "where", "percentile", "real", "min"):
         ours, numpys = getattr(np, name), getattr(numpy, name)
         assert inspect.signature(ours) == inspect.signature(numpys), name
         assert ours.__doc__ == numpys.__doc__

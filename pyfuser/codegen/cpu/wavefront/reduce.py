@@ -25,7 +25,7 @@ def fold_steps(context: Context, tiled: Tiled) -> list[str]:
     return _line(context, tiled) if tiled.node.flat else _rows(context, tiled)
 
 
-_STATE = [
+_SUMS_OF_STATE = [
     "pf_running& pf_sums = ((pf_state*)state)->running;",
     "pf_fold& pf_all = *((pf_state*)state)->common;",
     "const pf_tiling& pf_tiles = pf_all.tiling;",
@@ -35,7 +35,7 @@ _STATE = [
 def _columns(context: Context, tiled: Tiled) -> list[str]:
     loops = _part(context, tiled, "slot[1] + pf_at, slot[1] + pf_stop", "pf_at - column")
     return [
-        *_STATE,
+        *_SUMS_OF_STATE,
         "int64_t row, row_end, column, column_end;",
         "for (int64_t pf_at = first - slot[1]; pf_at < last - slot[1];) {",
         "    const int64_t tile = pf_at / pf_tiles.tile_columns;",
@@ -54,7 +54,7 @@ def _line(context: Context, tiled: Tiled) -> list[str]:
     before = f"row * (end[{rank - 1}] - begin[{rank - 1}]) + column - pf_first"
     loops = _part(context, tiled, ", ".join(tile_box(context)[1]), before)
     return [
-        *_STATE,
+        *_SUMS_OF_STATE,
         "const int64_t *const begin = slot + 1, *const end = begin + " + f"{rank};",
         "int64_t row, row_end, pf_first, pf_end;",
         f"const int64_t pf_last = (last - begin[0]){inner};",
@@ -75,7 +75,7 @@ def _rows(context: Context, tiled: Tiled) -> list[str]:
     box = "begin, end, pf_at, pf_stop, column, column_end"
     loops = _part(context, tiled, box, "(pf_at - row) * (column_end - column)")
     return [
-        *_STATE,
+        *_SUMS_OF_STATE,
         "const int64_t *const begin = slot + 1, *const end = begin + " + f"{rank};",
         "int64_t row, row_end, column, column_end;",
         f"const int64_t pf_last = (last - begin[0]){inner};",
