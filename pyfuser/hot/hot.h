@@ -162,6 +162,7 @@ int run_band(const Step *steps, const Band *band, const Data *data, int threads,
 PyObject *argument_of(const Data *data, int call, int place);
 int inherits(const Patch *patch, const Data *data);
 int inherit(const Step *step, const Data *data);
+void zero_rest(PyObject *region, PyObject *box, int64_t bytes, char *at);
 int allocate(const Prepared *self, const Data *data, Fresh *fresh);
 void undo(Fresh *fresh, Py_ssize_t first, PyObject *gate);
 int run_all(const Prepared *self, const Data *data, PyObject *gate, int threads, Outcome *outcome);
@@ -277,6 +278,17 @@ PyObject *hot_flush(PyObject *module, PyObject *const *args, Py_ssize_t count);
 int idle(void);
 int count_replays(long long replays, long long launches);
 int note_again(PyObject *flush);
+
+/* ------------------------------------------------------------------ memory.c and views.c */
+
+PyObject *bind_memory(PyObject *module, PyObject *args);
+int take_block(PyObject *region, PyObject *box);
+void has_memory(PyObject *buffer);
+PyObject *new_buffer(PyObject *nbytes, PyObject **handle);
+PyObject *bind_views(PyObject *module, PyObject *args);
+PyObject *init_usual(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *part_of(PyObject *module, PyObject *const *args, Py_ssize_t count);
+void forget_views(void);
 
 /* ------------------------------------------------------------------ number.c */
 

@@ -95,6 +95,17 @@ PyObject *box_of(PyObject *axes, PyObject *space, PyObject *region)
     return box;
 }
 
+/* Zeroes what a box leaves of a region; all, where it is not known to be the whole buffer or there is no box. */
+void zero_rest(PyObject *region, PyObject *box, int64_t bytes, char *at)
+{
+    int64_t begin[MAX_RANK], end[MAX_RANK];
+    Cells cells;
+    if (!parts(region, box, bytes, &cells, begin, end))
+        memset(at, 0, bytes);
+    else
+        zero_around(&cells, begin, end, at + PyLong_AsLongLong(PyTuple_GET_ITEM(region, OFFSET)));
+}
+
 static PyObject *buffer_of(const Data *data, int call, int place)
 {
     return PyTuple_GET_ITEM(argument_of(data, call, place), BUFFER);
@@ -122,16 +133,13 @@ int inherit(const Step *step, const Data *data)
             PyObject *buffer = PyTuple_GET_ITEM(region, BUFFER);
             if (SLOT(buffer, L.buffer.root) != Py_None) continue;
             PyObject *before = buffer_of(data, patch->heir_call, patch->heir_place);
-            int64_t begin[MAX_RANK], end[MAX_RANK], bytes = PyLong_AsLongLong(SLOT(buffer, L.buffer.nbytes));
-            Cells cells;
+            int64_t bytes = PyLong_AsLongLong(SLOT(buffer, L.buffer.nbytes));
             if (SLOT(before, L.buffer.root) == Py_None || !inherits(patch, data)) return 0;
             char *at = (char *)(intptr_t)PyLong_AsLongLong(SLOT(before, L.buffer.address));
             Py_XSETREF(SLOT(buffer, L.buffer.address), Py_NewRef(SLOT(before, L.buffer.address)));
             Py_XSETREF(SLOT(buffer, L.buffer.root), Py_NewRef(SLOT(before, L.buffer.root)));
-            if (!parts(region, patch->box, bytes, &cells, begin, end))
-                memset(at, 0, bytes);
-            else
-                zero_around(&cells, begin, end, at + PyLong_AsLongLong(PyTuple_GET_ITEM(region, OFFSET)));
+            has_memory(buffer);
+            zero_rest(region, patch->box, bytes, at);
         }
     return 1;
 }

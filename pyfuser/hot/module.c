@@ -105,6 +105,7 @@ static PyObject *forget(PyObject *module, PyObject *nothing)
     forget_workunits();
     forget_policies();
     forget_alone();
+    forget_views();
     turns_reset();
     Py_RETURN_NONE;
 }
@@ -141,6 +142,10 @@ static PyMethodDef functions[] = {
     {"bind", bind, METH_VARARGS, "bind(types, dtypes, structural, nothing_to_settle)"},
     {"bind_recording", bind_recording, METH_VARARGS, "bind_recording(objects, classes, functions, numbers)"},
     {"bind_flush", bind_flush, METH_VARARGS, "bind_flush(objects, classes, functions, package)"},
+    {"bind_memory", bind_memory, METH_VARARGS, "bind_memory(classes, lists, numbers): see memory.c."},
+    {"bind_views", bind_views, METH_VARARGS, "bind_views(names, objects): see views.c."},
+    {"init_usual", (PyCFunction)(void (*)(void))init_usual, METH_FASTCALL, "init_usual(view, ...): see `usual_views`."},
+    {"part_of", (PyCFunction)(void (*)(void))part_of, METH_FASTCALL, "part_of(view, key): a slice of a View, or None."},
     {"bind_number", bind_number, METH_VARARGS, "bind_number(reason, large): Futures as numbers."},
     {"bind_turns", bind_turns, METH_VARARGS, "bind_turns(ready, known, decided): see turns.c."},
     {"bind_blocks", bind_blocks, METH_VARARGS, "bind_blocks(objects, functions): see `frontends.modes`."},
@@ -172,7 +177,7 @@ PyMODINIT_FUNC PyInit__hot(void)
     Py_XDECREF(capsule);
     if (added < 0 || PyModule_AddType(module, &PreparedType) < 0 || PyModule_AddType(module, &DispatcherType) < 0 ||
         PyModule_AddType(module, &SiteType) < 0 || PyModule_AddType(module, &CapturedType) < 0 ||
-        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddType(module, &BlockType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 20) < 0) {
+        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddType(module, &BlockType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 21) < 0) {
         Py_DECREF(module);
         return NULL;
     }

@@ -6,6 +6,7 @@ arguments overlap is decided on regions only, never on Python names or `id()`.
 
 from __future__ import annotations
 
+import operator
 import sys
 import weakref
 from collections.abc import Callable
@@ -252,6 +253,9 @@ class Region(NamedTuple):
         if HOT is not None and HOT.zero_around(memory, self, box):
             return
         rest = self._within(memory)
+        if any(map(operator.lt, box[1], box[0])):  # a range that ends before it begins
+            rest[...] = 0
+            return
         for axis, (begin, end) in enumerate(zip(*box, strict=True)):
             part = np.moveaxis(rest, axis, 0)
             part[:begin] = 0

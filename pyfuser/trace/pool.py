@@ -4,6 +4,9 @@ The kernel's page faults on fresh memory cost more than what most kernels then d
 program that makes temporaries in a loop would fault its memory in at every step. Blocks have room
 for a little more than what they are made for, so that Views whose size changes with the data (what
 is left of some particles) find memory, too. The room costs nothing before it is touched.
+
+Small blocks have lists of their own: making one takes longer than most kernels on it. The extension
+(`hot/memory.c`) takes from these lists and gives to them, too.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-SMALLEST = 1 << 16  # bytes; below, the allocator has its own lists
+SMALLEST = 1 << 16  # bytes of the blocks in a `Pool`; below they are in `SMALL`
 
 ALIGNMENT = 64
 """Blocks start on a cache line, which is also the widest vector: else every such load takes two."""
@@ -106,6 +109,31 @@ class Pool:
         self.held = 0
 
 
+SMALL: dict[int, list[Array]] = {}
+"""Blocks of fewer than SMALLEST bytes, by their size."""
+
+SIZES, COUNT, EACH = 64, 256, 1 << 20  # sizes in SMALL at most; blocks, bytes of one size
+
+
+def keep(block: Array) -> None:
+    """Keep a small block that nobody else refers to."""
+    size = block.nbytes
+    blocks = SMALL.get(size)
+    if blocks is None:
+        if len(SMALL) >= SIZES:
+            SMALL.clear()
+        blocks = SMALL.setdefault(size, [])
+    if len(blocks) < COUNT and size * len(blocks) < EACH:
+        blocks.append(block)
+
+
+def _kept(size: int) -> Array | None:
+    try:
+        return SMALL[size].pop() if size in SMALL else None
+    except (IndexError, KeyError):  # there is none, or another thread was faster
+        return None
+
+
 POOL = Pool(most_memory() // 4)
 
 
@@ -114,7 +142,7 @@ def allocate(size: int, zero: bool) -> Array:
 
     zero: whether they must be zero. Raises MemoryError, after the pool was emptied.
     """
-    block = POOL.take(size) if size >= SMALLEST else None
+    block = POOL.take(size) if size >= SMALLEST else _kept(size)
     if block is not None:
         if zero:
             block.fill(0)
@@ -123,6 +151,7 @@ def allocate(size: int, zero: bool) -> Array:
         return _zeros(size)
     except MemoryError:
         POOL.clear()
+        SMALL.clear()
         return _zeros(size)
 
 
@@ -147,7 +176,7 @@ def _block(memory: Any, size: int) -> Array:
 def release(block: Array) -> None:
     """Keep the block of a dead buffer, passed as its attribute, if nobody else refers to it."""
     if sys.getrefcount(block) == _ALONE:
-        POOL.give(block)
+        (POOL.give if block.nbytes >= SMALLEST else keep)(block)
 
 
 class _Owner:

@@ -8,6 +8,8 @@ from math import prod
 import numpy as np
 import pytest
 
+import pyfuser
+from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.ir.dtypes import DType
 from pyfuser.trace import memory, pool
 from pyfuser.trace.memory import Allocation, Handle, Region, contiguous
@@ -18,52 +20,60 @@ SIZE = 1 << 17
 @pytest.fixture(autouse=True)
 def empty_pool():
     pool.POOL.clear()
+    pool.SMALL.clear()
     yield
     pool.POOL.clear()
+    pool.SMALL.clear()
 
 
-def buffer_of(value: int) -> tuple[Allocation, Handle]:
+@pytest.fixture(params=[1 << 10, SIZE], ids=["small", "large"])
+def size(request):
+    return request.param
+
+
+def buffer_of(value: int, size: int = SIZE) -> tuple[Allocation, Handle]:
     handle = Handle()
-    buffer = Allocation(SIZE, handle)
+    buffer = Allocation(size, handle)
     buffer.allocate()
     buffer.root[:] = value
     return buffer, handle
 
 
-def test_a_dead_buffer_is_used_again_and_zeroed():
-    buffer, _ = buffer_of(7)
+def test_a_dead_buffer_is_used_again_and_zeroed(size):
+    buffer, _ = buffer_of(7, size)
     address = buffer.address
     del buffer
-    again, _ = buffer_of(0)
+    again, _ = buffer_of(0, size)
     assert again.address == address
-    other = Allocation(SIZE, Handle())
+    other = Allocation(size, Handle())
     del again
     other.allocate()
     assert not other.root.any()
 
 
-def test_memory_that_is_overwritten_next_is_not_zeroed():
-    buffer, _ = buffer_of(7)
+def test_memory_that_is_overwritten_next_is_not_zeroed(size):
+    buffer, _ = buffer_of(7, size)
     del buffer
-    again = Allocation(SIZE, Handle())
-    whole = Region(again, 0, (8,), (SIZE // 8,), DType.INT64)
-    whole.allocate(((0,), (SIZE // 8,)))
+    again = Allocation(size, Handle())
+    whole = Region(again, 0, (8,), (size // 8,), DType.INT64)
+    whole.allocate(((0,), (size // 8,)))
     assert again.root.all()
 
 
-def test_memory_of_which_a_part_is_overwritten_is_zeroed():
-    buffer, _ = buffer_of(7)
+def test_memory_of_which_a_part_is_overwritten_is_zeroed(size):
+    buffer, _ = buffer_of(7, size)
     del buffer
-    again = Allocation(SIZE, Handle())
-    Region(again, 0, (8,), (SIZE // 8 - 1,), DType.INT64).allocate(((0,), (SIZE // 8 - 1,)))
+    again = Allocation(size, Handle())
+    Region(again, 0, (8,), (size // 8 - 1,), DType.INT64).allocate(((0,), (size // 8 - 1,)))
     assert not again.root.any()
 
 
-def test_what_lies_around_an_overwritten_box_is_zeroed():
-    buffer, _ = buffer_of(7)
+def test_what_lies_around_an_overwritten_box_is_zeroed(size):
+    buffer, _ = buffer_of(7, size)
     del buffer
-    again = Allocation(SIZE, Handle())
-    rows, columns = 128, SIZE // 128
+    again = Allocation(size, Handle())
+    columns = size // 32
+    rows = 32
     region = Region(again, 0, (columns, 1), (rows, columns), DType.UINT8)
     region.allocate(((1, 3), (rows - 2, columns - 5)))
     array = region.array()
@@ -96,22 +106,59 @@ def test_what_lies_around_any_box_is_zeroed(seed, extension, monkeypatch):
     assert (region._within(root) == expected).all()
 
 
-def test_memory_that_an_array_still_shows_is_left_alone():
-    buffer, _ = buffer_of(7)
-    array = Region(buffer, 0, (8,), (SIZE // 8,), DType.INT64).array()
+@pytest.mark.parametrize("box", [((0,), (-3,)), ((5,), (2,))])
+def test_of_a_box_that_ends_before_it_begins_nothing_is_kept(box, size):
+    buffer, _ = buffer_of(7, size)
     del buffer
-    again, _ = buffer_of(0)
+    again = Allocation(size, Handle())
+    Region(again, 0, (8,), (size // 8,), DType.INT64).allocate(box)
+    assert not again.root.any()
+
+
+def test_small_blocks_are_few_of_each_size_and_of_few_sizes():
+    for size in range(1, 3 * pool.SIZES):
+        pool.keep(np.zeros(size, np.uint8))
+        assert len(pool.SMALL) <= pool.SIZES
+    for size in 8, pool.SMALLEST - 8:
+        for _ in range(2 * pool.COUNT):
+            pool.keep(np.zeros(size, np.uint8))
+        kept = len(pool.SMALL[size])
+        assert kept <= pool.COUNT and (kept - 1) * size < pool.EACH
+
+
+@pk.workunit
+def fill(i, v):
+    v[i] = 7.0
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_small_memory_of_dead_views_is_zero_in_the_next(interpreted, fused):
+    """Views die with values; the next of their size, written in part by a kernel, have none."""
+    for n in range(1, 40):
+        view = pk.View([50 + n % 3], pk.double)
+        with pyfuser.fusing() if fused else pyfuser.unfused():
+            pk.parallel_for(pk.RangePolicy(n, 50), fill, v=view)
+            pyfuser.sync()
+        assert not view.data[:n].any() and not view.data[50:].any() and (view.data[n:50] == 7).all()
+        view.data[:] = 9
+
+
+def test_memory_that_an_array_still_shows_is_left_alone(size):
+    buffer, _ = buffer_of(7, size)
+    array = Region(buffer, 0, (8,), (size // 8,), DType.INT64).array()
+    del buffer
+    again, _ = buffer_of(0, size)
     assert not np.shares_memory(array, again.root)
     assert array.all()
 
 
-def test_exposed_memory_is_left_alone():
-    buffer, _ = buffer_of(7)
+def test_exposed_memory_is_left_alone(size):
+    buffer, _ = buffer_of(7, size)
     buffer.expose()
     root = buffer.root
     address = buffer.address
     del buffer
-    again, _ = buffer_of(0)
+    again, _ = buffer_of(0, size)
     assert again.address != address
     assert root.all()
 

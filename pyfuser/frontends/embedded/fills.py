@@ -80,6 +80,8 @@ def record_copy(view: ViewMemory, source: ViewMemory) -> bool:
 
 def _plain(value: object, dtype: DType) -> int | float | None:
     """A number as a View of this type stores it; None for all but the simplest cases."""
+    if type(value) is float and dtype is DType.FLOAT64:
+        return value
     if isinstance(value, (bool, np.bool_)) or dtype is DType.BOOL:
         return None
     if dtype.is_integer:

@@ -39,6 +39,8 @@ def is_everything(key: Any, rank: int) -> bool:
     """Whether a key selects all elements of a View."""
     if key is Ellipsis:
         return True
+    if type(key) is slice:
+        return rank > 0 and key == _ALL
     entries = key if type(key) is tuple else (key,)
     return len(entries) <= rank and all(type(e) is slice and e == _ALL for e in entries)
 
@@ -124,4 +126,6 @@ def basic_index(region: Region, key: FullKey) -> tuple[int, tuple[int, ...], tup
             shape.append(length)
         else:
             offset += entry * stride
+    if 0 in shape:  # of an empty buffer there is no place but the first
+        offset = region.offset
     return offset, tuple(strides), tuple(shape)

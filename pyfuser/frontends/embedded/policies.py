@@ -32,7 +32,7 @@ def integers(values: Sequence[Any], what: str) -> tuple[int, ...]:
     return made if {*map(type, made)} == _INT else tuple([integer(value, what) for value in made])
 
 
-_INT = {int}
+_INT, _SEQUENCES = {int}, (list, tuple)
 
 
 class ExecutionPolicy:
@@ -91,7 +91,10 @@ class MDRangePolicy(ExecutionPolicy):
         iter_inner: Iterate = Iterate.Default,
         rank: Rank | None = None,
     ) -> None:
-        if not (hasattr(begin, "__len__") and (end is None or hasattr(end, "__len__"))):
+        usual = type(begin) in _SEQUENCES and type(end) in _SEQUENCES
+        if not usual and not (
+            hasattr(begin, "__len__") and (end is None or hasattr(end, "__len__"))
+        ):
             raise ArgumentError(
                 "MDRangePolicy takes the begins and the ends of all dimensions, as in "
                 "MDRangePolicy([0, 0], [n, m])"

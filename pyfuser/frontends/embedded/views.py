@@ -26,8 +26,9 @@ from pyfuser.frontends.embedded.spaces import (
     get_default_memory_space,
     gpu,
 )
-from pyfuser.frontends.embedded.usual_views import LAYOUT, SPACE, TRAIT, init_usual, new_memory
+from pyfuser.frontends.embedded.usual_views import new_memory, part_of, usual
 from pyfuser.frontends.embedded.view_memory import (
+    FLAGS,
     READ_ONLY,
     ViewMemory,
     element,
@@ -47,6 +48,8 @@ from pyfuser.trace.memory import (
     Region,
     region_of,
 )
+
+_INT = {int}
 
 _NUMBERS = frozenset(
     {int, float, bool, np.bool_, np.int32, np.int64, np.longlong, np.float32, np.float64}
@@ -96,7 +99,12 @@ class ViewType(ViewMemory):
                 return value if self._plain else element(value)
             if self.ndim:
                 return self._row(key)
-        return self._item(key)
+        elif type(key) is tuple and len(key) == self.ndim and {*map(type, key)} == _INT:
+            memory = self._memory
+            value = self._at(key) if memory is None or TRACER.calls else memory[key]
+            return value if self._plain else element(value)
+        part = part_of(self, key)
+        return self._item(key) if part is None else part
 
     def _row(self, index: int) -> Row:
         """The row of an index, kept in case the next one asked for is the same."""
@@ -148,7 +156,10 @@ class ViewType(ViewMemory):
         return Subview(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if type(key) is int and type(value) in _NUMBERS:
+        plain = type(key) is int or (
+            type(key) is tuple and len(key) == self.ndim and {*map(type, key)} == _INT
+        )
+        if plain and type(value) in _NUMBERS:
             memory = self._memory
             if memory is None or TRACER.calls or USE.devices:
                 memory = self._host(True)
@@ -230,8 +241,7 @@ class View(ViewType):
         Raises ArgumentError for an unknown type or an impossible shape, and MemoryError for one
         that no machine has the addresses for. (Memory comes later, when it is first needed.)
         """
-        usual = array is None and space is SPACE and layout is LAYOUT and trait is TRAIT
-        if not (usual and init_usual(self, shape, dtype)):
+        if not usual(self, shape, dtype, space, layout, trait, array):
             self._init_view(shape, dtype, space, layout, trait, array)
 
     def _init_view(
@@ -365,6 +375,7 @@ class Subview(ViewType):
         offset, strides, shape = basic_index(region, self.parent_slice)
         part = Region(region.buffer, offset, strides, shape, region.dtype)
         self._attach(part, shape, parent._handle, None)
+        self._code |= parent._code & FLAGS
 
     def __add__(self, other: Any) -> Any:
         """A number if both have one element; else element by element, as a NumPy array."""

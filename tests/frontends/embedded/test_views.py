@@ -4,13 +4,19 @@ import copy
 import gc
 import itertools
 import pickle
+import re
 import weakref
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import pyfuser
+import pyfuser.numpy as lazy
 from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.frontends.embedded.usual_views import LAYOUT, SPACE, TRAIT
+from pyfuser.frontends.embedded.views import Subview, View
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import ArgumentError
 
@@ -48,6 +54,9 @@ def increase(i, x):
 def increase_rows(i, x):
     for j in range(x.extent(1)):
         x[i][j] += 1
+
+
+DEFAULTS = SPACE, LAYOUT, TRAIT
 
 
 def counted(*shape: int, layout=pk.LayoutRight) -> pk.View:
@@ -700,3 +709,120 @@ def test_the_default_precision_is_no_part_of_a_known_view() -> None:
     finally:
         pk.set_default_precision(pk.double)
     assert [view.data.dtype for view in (first, second)] == [np.float64, np.float32]
+
+
+def attributes(view) -> dict:
+    """All that a View has; of its region what is the same for another View like it."""
+    found = dict(vars(view))
+    _, offset, strides, shape, dtype = found.pop("_region")
+    del found["_handle"]
+    found.pop("_rows", None)  # the class has it, too
+    return found | {"region": (offset, strides, shape, dtype), "types": type(view._handle)}
+
+
+@pytest.mark.parametrize("space", [pk.OpenMP, pk.Serial])
+@pytest.mark.parametrize("uvm", [False, True])
+def test_a_view_like_one_that_was_made_has_what_that_one_has(space, uvm):
+    """Views of usual arguments are made by a short way once there was one like them."""
+    before = pk.get_default_space()
+    try:
+        pk.set_default_space(space)
+        if uvm:
+            pk.enable_uvm()
+        for dtype in NUMPY:
+            if type(dtype) is not type:
+                continue
+            for shape in [3], (3,), [2, 5], [1, 1, 1], [0], [4, 0], [2] * 8, [1 << 40]:
+                usual = View.__new__(View)
+                usual._init_view(shape, dtype, *DEFAULTS)
+                for _ in range(3):
+                    made = pk.View(shape, dtype)
+                    assert attributes(made) == attributes(usual)
+                    assert list(vars(made)).index("_memory") < list(vars(made)).index("_region")
+    finally:
+        pk.set_default_space(before)
+        pk.disable_uvm()
+
+
+def test_what_is_no_usual_shape_is_refused_after_one_like_it():
+    for good, bad in ([1], [True]), ([2], [2.0]), ([3], [-3]), ([1], [1 << 70]), ([2], "2"):
+        pk.View(good, pk.double)
+        pk.View(good, pk.double)
+        if bad == [True]:
+            assert pk.View(bad, pk.double).shape == (1,)
+        else:
+            with pytest.raises((ArgumentError, MemoryError)):
+                pk.View(bad, pk.double)
+
+
+def test_a_class_of_the_programs_own_is_made_by_the_short_way_too():
+    class Field(pk.View):
+        def __init__(self, n):
+            super().__init__([n], pk.double)
+            self.name = "f"
+
+    for _ in range(3):
+        field = Field(5)
+        field[2] = 4.0
+        assert type(field) is Field and field.name == "f" and field.data.tolist() == [0, 0, 4, 0, 0]
+
+
+NUMBERS = st.one_of(st.none(), st.integers(-9, 9))
+ENTRIES = st.one_of(st.integers(-7, 7), st.builds(slice, NUMBERS, NUMBERS, NUMBERS))
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=3), st.data())
+def test_a_slice_is_what_the_long_way_makes(shape, data):
+    """A slice of a View and one of that slice: attributes, errors, and what NumPy selects."""
+    view = counted(*shape, layout=data.draw(st.sampled_from([pk.LayoutRight, pk.LayoutLeft])))
+    expected = view.data.copy()
+    for _ in range(2):
+        key = tuple(data.draw(ENTRIES) for _ in view.shape)
+        if all(type(entry) is int for entry in key):
+            key = (slice(None), *key[1:])
+        if len(key) == 1 and data.draw(st.booleans()):
+            key = key[0]
+        try:
+            long = Subview(view, key)
+        except (IndexError, ValueError) as error:
+            with pytest.raises(type(error), match=re.escape(str(error))):
+                view[key]
+            return
+        part = view[key]
+        assert attributes(part) == attributes(long)
+        assert part._region.buffer is view._region.buffer and part._handle is view._handle
+        expected = expected[key]
+        assert (part.data == expected).all() and part.data.shape == expected.shape
+        view = part
+
+
+def test_a_slice_of_what_is_read_only_is_read_only():
+    array = lazy.arange(6.0)
+    array.flags.writeable = False
+    view = pk.View([6], pk.double, array=array)
+    for part in view[1:], view[::-1][2:], Subview(view, slice(1, 4)):
+        with pytest.raises(ArgumentError, match="read-only"):
+            pk.parallel_for(2, increase, x=part)
+
+
+@pytest.mark.parametrize("dtype", [pk.double, pk.int64, pk.complex128, pk.bool, pk.float])
+def test_elements_by_several_indices(dtype):
+    """As NumPy selects and sets them, of the class that one index gives; errors as NumPy's."""
+    view, rows = pk.View([3, 4], dtype), np.zeros((3, 4), pk.View([1], dtype).data.dtype)
+    for n, key in enumerate(itertools.product(range(-3, 3), range(-4, 4))):
+        view[key] = n % 2
+        rows[key] = n % 2
+        assert view[key] == rows[key] and type(view[key]) is type(pk.View([1], dtype)[0])
+    assert (view.data == rows).all()
+    for key in (3, 0), (0, -5), (0, 1 << 70):
+        with pytest.raises(IndexError):
+            view[key]
+        with pytest.raises(IndexError):
+            view[key] = 1
+    with pyfuser.fusing():
+        pk.parallel_for(3, increase_rows, x=view[:, 1:])
+        before = rows[2, 3]
+        assert view[2, 3] == before + 1 if dtype is not pk.bool else view[2, 3]
+        pk.parallel_for(3, increase_rows, x=view[:, 1:])
+        view[2, 3] = 0
+        assert view[2, 3] == 0
