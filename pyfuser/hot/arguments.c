@@ -214,6 +214,20 @@ int classify(PyObject *name, PyObject *argument, long *code, PyObject **value)
         *value = Py_NewRef(argument);
         return 1;
     }
+    if (kind == L.Future) {
+        PyObject *number = SLOT(argument, L.future.value), *dtype = SLOT(argument, L.future.dtype);
+        if (number != NULL && number != Py_None) return Py_TYPE(number) != L.Future && classify(name, number, code, value);
+        if (number != NULL && (dtype == L.dtypes[FLOAT32] || dtype == L.dtypes[FLOAT64])) {
+            *code = R.float64 | R.future;
+            *value = Py_NewRef(argument);
+            return 1;
+        }
+    }
+    if ((PyObject *)kind == R.numpys_float) {
+        *code = R.float64;
+        *value = PyFloat_FromDouble(PyFloat_AS_DOUBLE(argument));
+        return *value != NULL;
+    }
     if ((PyObject *)kind == R.ndarray && array_of(argument, code, value)) return 1;
     if (PyErr_Occurred() || !is_harmless(kind)) return 0;
     PyObject *both = PyObject_CallFunctionObjArgs(R.classify, name, argument, NULL);

@@ -179,11 +179,11 @@ int run_one(const Prepared *self, PyObject *space, PyObject *const *arguments, i
 /* Classes, objects and names that only recording needs; see `bind_recording`. */
 typedef struct {
     PyObject *tracer, *switches, *block, *owned, *policies, *team, *use, *counters, *session, *harmless, *hosts;
-    PyObject *view, *subview, *range, *md_range, *team_policy, *state, *ndarray, *space_class;
+    PyObject *view, *subview, *range, *md_range, *team_policy, *state, *ndarray, *space_class, *numpys_float;
     PyObject *classify, *describe, *prepare_alone, *divided, *compute, *acquire, *release, *run_eagerly, *looked_at;
     PyObject *begin, *end, *league_size, *team_size, *space, *code_name, *region_name, *state_name, *record, *devices, *run_name, *keep;
     Py_ssize_t allowed, careful, watched, everywhere, mode, marked, sites, limit, count, launches, flushes_count, replays_count;
-    long float64, int32, int64, on_device;  /* codes of arguments */
+    long float64, int32, int64, future, on_device;  /* codes of arguments */
     int divided_status;  /* of a kernel that ran and divided an integer by 0 */
     int ready;
 } Recorder;

@@ -61,14 +61,14 @@ static PyObject *bind_recording(PyObject *module, PyObject *args)
 {
     PyObject *entry_class;
     PyObject **objects[] = {&R.tracer, &R.switches, &R.block, &R.owned, &R.policies, &R.team, &R.use, &R.counters, &R.session, &R.harmless, &R.hosts};
-    PyObject **classes[] = {&R.view, &R.subview, &R.range, &R.md_range, &R.team_policy, &R.state, &entry_class, &R.ndarray, &R.space_class};
+    PyObject **classes[] = {&R.view, &R.subview, &R.range, &R.md_range, &R.team_policy, &R.state, &entry_class, &R.ndarray, &R.space_class, &R.numpys_float};
     PyObject **functions[] = {&R.classify, &R.describe, &R.prepare_alone, &R.divided, &R.compute, &R.acquire, &R.release, &R.run_eagerly, &R.looked_at};
     PyObject **groups[] = {(PyObject **)objects, (PyObject **)classes, (PyObject **)functions};
-    Py_ssize_t sizes[] = {11, 9, 9};
+    Py_ssize_t sizes[] = {11, 10, 9};
     PyObject *given[3];
     R.ready = 0;
-    if (!PyArg_ParseTuple(args, "O!O!O!(lllli)", &PyTuple_Type, &given[0], &PyTuple_Type, &given[1], &PyTuple_Type, &given[2],
-                          &R.float64, &R.int32, &R.int64, &R.on_device, &R.divided_status))
+    if (!PyArg_ParseTuple(args, "O!O!O!(llllli)", &PyTuple_Type, &given[0], &PyTuple_Type, &given[1], &PyTuple_Type, &given[2],
+                          &R.float64, &R.int32, &R.int64, &R.future, &R.on_device, &R.divided_status))
         return NULL;
     for (int k = 0; k < 3; k++) {
         if (PyTuple_GET_SIZE(given[k]) != sizes[k]) {

@@ -15,7 +15,7 @@ from pyfuser.codegen.cpu.unit import DIVIDED
 from pyfuser.engine.native import team
 from pyfuser.frontends import modes, scalar_work
 from pyfuser.frontends.embedded import careful
-from pyfuser.frontends.embedded.arguments import FLOAT64, HARMLESS, INT32, INT64, classify
+from pyfuser.frontends.embedded.arguments import FLOAT64, FUTURE, HARMLESS, INT32, INT64, classify
 from pyfuser.frontends.embedded.bindings import described
 from pyfuser.frontends.embedded.decorators import WorkunitState
 from pyfuser.frontends.embedded.policies import MDRangePolicy, RangePolicy, TeamPolicy
@@ -57,13 +57,13 @@ if HOT is not None:
         ),
         (
             View, Subview, RangePolicy, MDRangePolicy, TeamPolicy, WorkunitState, modes.Entry,
-            np.ndarray, Space,
+            np.ndarray, Space, np.float64,
         ),
         (
             classify, described, prepared_alone, raise_divided, TRACER.compute,
             TRACER.lock.acquire, TRACER.lock.release, eager.run, careful.looked_at,
         ),
-        (FLOAT64, INT32, INT64, ON_DEVICE, DIVIDED),
+        (FLOAT64, INT32, INT64, FUTURE, ON_DEVICE, DIVIDED),
     )  # fmt: skip
     if not SETTINGS.sync:  # which looks at each flush
         HOT.bind_number(reason.RESULT, scalar_work.LARGE)
