@@ -53,6 +53,7 @@ from pyfuser.trace.shape import ScalarShape, TraceShape
 from pyfuser.transform.branches import convert_branches
 from pyfuser.transform.count_loops import count_loops
 from pyfuser.transform.elements import choose_elements, split_arrays
+from pyfuser.transform.flat_loops import split_flat_loops
 from pyfuser.transform.fuse import MAX_FORMS, Form, form_of, merged, with_sizes
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.inner_loops import fuse_inner_loops
@@ -140,6 +141,7 @@ KERNEL_PASSES = (
 #: Of kernels that are printed as C++, CUDA or HIP: for known bounds.
 C_PASSES = (
     KernelPass("count-loops", count_loops),
+    KernelPass("split-flat-loops", split_flat_loops),
     KernelPass("convert-branches", convert_branches),
     KernelPass("choose-elements", choose_elements, sized=True),
     KernelPass("unroll", unroll, sized=True),
@@ -152,7 +154,7 @@ C_PASSES = (
     KernelPass("private-tables", private_tables, sized=True),
 )
 
-BAKING = 8
+BAKING = 9
 """So many of these, the first ones, may put scalars' values into the code, or look at none."""
 
 #: Of the loops of maps on a CPU, over the boxes that threads get.

@@ -7,7 +7,8 @@ from pyfuser.ir.nodes import Workunit
 from pyfuser.ir.visit import statements
 from pyfuser.nest.build import nest_of
 from pyfuser.nest.passes.grid import to_grid
-from pyfuser.nest.passes.teams import lengths_of, needs_sharing, share_teams
+from pyfuser.nest.passes.teams import needs_sharing, share_teams
+from pyfuser.nest.scratch import lengths_of
 from pyfuser.nest.spec import KernelSpec, SweepSpec
 
 NO_ROOM = "scratch memory whose size is known only when it runs"

@@ -23,6 +23,7 @@ from pyfuser.nest.nodes import (
     Row,
     Scope,
 )
+from pyfuser.nest.scratch import stack_cells
 from pyfuser.nest.segments import is_zero
 
 INDENT = "    "
@@ -84,8 +85,15 @@ class Statements:
         for axis, stride in enumerate(e.views[s.sym].strides[:-1]):
             product = " * ".join(extents[axis + 1 :])
             self.emit(depth, f"const int64_t {e.strides[stride]} = {product};")
-        self.emit(depth, f"const pf_scratch<{kind}> pf_{name}_memory({{{', '.join(extents)}}});")
-        self.emit(depth, f"{kind}* __restrict__ const {name} = pf_{name}_memory.cells;")
+        cells = stack_cells(s)
+        if cells is None:
+            shape, stack = f"{{{', '.join(extents)}}}", f"pf_{name}_stack"
+            self.emit(depth, f"alignas(64) char {stack}[pf_stacked<{kind}>({shape})];")
+            self.emit(depth, f"const pf_scratch<{kind}> pf_{name}_memory({shape}, {stack});")
+            self.emit(depth, f"{kind}* __restrict__ const {name} = pf_{name}_memory.cells;")
+        else:
+            self.emit(depth, f"alignas(64) {kind} pf_{name}_memory[{cells}] = {{}};")
+            self.emit(depth, f"{kind}* __restrict__ const {name} = pf_{name}_memory;")
 
     def assign(self, s: nodes.Assign, depth: int) -> None:
         self.emit(depth, f"{self.names[s.sym]} = {self.text(s.value)};")

@@ -13,7 +13,7 @@ from pyfuser.ir.nodes import Expr, Sym
 from pyfuser.ir.visit import all_expressions, expressions
 from pyfuser.nest.launch import LANES, WORKSPACE_HEAD
 from pyfuser.nest.nodes import Function, Give, Kind, Loop
-from pyfuser.nest.passes.teams import lengths_of
+from pyfuser.nest.scratch import lengths_of
 from pyfuser.nest.segments import is_zero
 from pyfuser.nest.threads import Alone, Barrier, Join, Leave, One, Pass, Repeat, Share, Shared, Walk
 

@@ -27,7 +27,6 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from pyfuser.ir import nodes
-from pyfuser.ir.affine import number
 from pyfuser.ir.canonical import MAX_WORKUNITS, fresh
 from pyfuser.ir.definitions import stable_locals
 from pyfuser.ir.dtypes import DType
@@ -50,6 +49,7 @@ from pyfuser.nest.build import noted, with_loops
 from pyfuser.nest.launch import SHARED_BYTES, Space
 from pyfuser.nest.nodes import Kind, Loop, Nest
 from pyfuser.nest.nodes import number as integer
+from pyfuser.nest.scratch import lengths_of
 from pyfuser.nest.segments import is_zero
 from pyfuser.nest.threads import Alone, Leave, One, Repeat, Share, Shared
 from pyfuser.support.caches import cached
@@ -315,15 +315,6 @@ class _Planner:
                 cells = stmt.parts if isinstance(stmt, Share) else (stmt.sym,)
                 kinds |= {sym.dtype for sym in cells}
         return total + (self.workunit.threads or TEAM) * sum(kind.size for kind in kinds)
-
-
-def lengths_of(memory: Stmt) -> tuple[int, ...] | None:
-    """The extents of an array or of scratch memory, if all are constants."""
-    if isinstance(memory, nodes.DeclareArray):
-        return (len(memory.values),)
-    assert isinstance(memory, nodes.Scratch)
-    lengths = tuple(max(n, 0) for n in map(number, memory.shape) if n is not None)
-    return lengths if len(lengths) == len(memory.shape) else None
 
 
 def _one(value: Expr, crew: Kind) -> One:

@@ -10,6 +10,7 @@ from typing import List  # noqa: UP035
 import numpy as np
 import pytest
 
+import pyfuser
 from pyfuser.support.errors import ArgumentError, PyFuserError, WorkunitError
 from tests import teams
 
@@ -386,3 +387,33 @@ def test_scratch_knows_its_extents(size):
     y = pk.View([3])
     pk.parallel_for(pk.TeamPolicy(3, size), scratch_extents, y=y, n=5)
     assert list(y) == [45.0, 46.0, 47.0]
+
+
+@pk.workunit
+def seen_in_scratch(team: pk.TeamMember, y: pk.View2D[pk.double], m: int, step: int):
+    """What scratch memory is at first, then what was written there; its two ends lie apart."""
+    e: int = team.league_rank()
+    row: pk.ScratchView1D[float] = pk.ScratchView1D(team.team_scratch(0), m)
+    few: pk.ScratchView2D[pk.int8] = pk.ScratchView2D(team.team_scratch(0), 3, 5)
+    large: pk.ScratchView1D[pk.double] = pk.ScratchView1D(team.team_scratch(1), 2000)
+    for k in range(0, m, step):
+        y[e][0] += row[k] + few[2][4] + large[1999]
+        row[k] = 1.0 + e
+    few[2][4] = 1
+    large[1999] = 1.0
+    for k in range(0, m, step):
+        y[e][1] += row[k] + few[2][4] + large[1999]
+
+
+@pytest.mark.parametrize("m", [1, 8, 1023, 1024, 1025, 3000, 200_000])
+@pytest.mark.parametrize("fused", [False, True])
+def test_scratch_memory_of_any_size_is_zero_in_each_iteration(m, fused):
+    """On the stack and beyond: sizes known to the compiler and not, above and below the limit."""
+    step = max(1, m // 3)
+    y = pk.View([9, 2], pk.double)
+    with pyfuser.fusing() if fused else pyfuser.unfused():
+        pk.parallel_for(pk.TeamPolicy(9, pk.AUTO), seen_in_scratch, y=y, m=m, step=step)
+        pk.parallel_for(pk.TeamPolicy(9, pk.AUTO), seen_in_scratch, y=y, m=m, step=step)
+    trips = len(range(0, m, step))
+    assert (y.data[:, 0] == 0).all()
+    assert y.data[:, 1].tolist() == [2 * trips * (3 + e) for e in range(9)]
