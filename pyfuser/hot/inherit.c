@@ -34,10 +34,10 @@ static void zero_around(Cells *cells, const int64_t *begin, const int64_t *end, 
     for (Py_ssize_t axis = 0; axis < cells->rank; axis++) {
         int64_t extent = cells->high[axis];
         cells->high[axis] = begin[axis];
-        zero(cells, 0, at);
+        if (begin[axis] > cells->low[axis]) zero(cells, 0, at);  /* else it would walk along all axes before this one */
         cells->low[axis] = end[axis];
         cells->high[axis] = extent;
-        zero(cells, 0, at);
+        if (extent > end[axis]) zero(cells, 0, at);
         cells->low[axis] = begin[axis];
         cells->high[axis] = end[axis];
     }
