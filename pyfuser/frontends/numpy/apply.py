@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.embedded.view_memory import ViewMemory
+from pyfuser.frontends.numpy.as_program import as_program
 from pyfuser.frontends.numpy.memory import ArrayMemory, export, host, is_ours_alone, is_pending
 from pyfuser.frontends.numpy.operations import OPERATIONS, Operation
 from pyfuser.frontends.numpy.record import record
@@ -165,7 +166,8 @@ def compute(ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any] | None =
         TRACER.flush(reason.ALONE)
     if not kwargs:
         if all(type(x) is KIND.array or is_plain(x) for x in inputs):
-            return _plain_result(ufunc(*[host(x) if _ours(x) else x for x in inputs]))
+            arguments = [host(x) if _ours(x) else x for x in inputs]
+            return _plain_result(as_program(ufunc, arguments, {}))
         return call(ufunc, inputs, {})
     out = kwargs.get("out")
     outs = out if type(out) is tuple else (out,)
@@ -176,8 +178,8 @@ def compute(ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any] | None =
     arrays = tuple(host(x, True) if _ours(x) else x for x in outs)
     rest = {name: host(value) if _ours(value) else value for name, value in rest.items()}
     if out is None:
-        return _plain_result(ufunc(*inputs, **rest))
-    values = ufunc(*inputs, out=arrays, **rest)
+        return _plain_result(as_program(ufunc, inputs, rest))
+    values = as_program(ufunc, inputs, {"out": arrays, **rest})
     return _given(values, arrays, outs)
 
 
@@ -210,9 +212,9 @@ def call(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     It may be anybody's: what it gets counts as reached for as long as it is kept.
     """
     given: list[tuple[Any, Any]] = []
-    value = function(
-        *_exported(tuple(args), given), **{k: _exported(v, given) for k, v in kwargs.items()}
-    )
+    arguments = _exported(tuple(args), given)
+    named = {k: _exported(v, given) for k, v in kwargs.items()}
+    value = as_program(function, arguments, named)
     if type(value) is np.ndarray and sys.getrefcount(value) <= 2 and value.base is None:
         return next((ours for ours, array in given if array is value), None) or adopt(value)
     return result(value, tuple(given))
@@ -235,7 +237,7 @@ def call_safely(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         _with_arrays(tuple(args), of),
         {k: _with_arrays(v, of) for k, v in kwargs.items()},
     )
-    return taken([function(*args, **kwargs)], given)
+    return taken([as_program(function, args, kwargs)], given)
 
 
 def taken(box: list[Any], given: Iterable[tuple[Any, Any]]) -> Any:

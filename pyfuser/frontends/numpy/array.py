@@ -10,6 +10,7 @@ import numpy as np
 
 from pyfuser.frontends.numpy import apply
 from pyfuser.frontends.numpy.along import REDUCTIONS, along_axis
+from pyfuser.frontends.numpy.as_program import as_program
 from pyfuser.frontends.numpy.at_once import ANY, MOST, RESHAPES, at_once, kind_of
 from pyfuser.frontends.numpy.fallbacks import method_of
 from pyfuser.frontends.numpy.flags import Flags
@@ -211,7 +212,7 @@ class Array(Operators, Indexing):
             found = record(COPY, (self,), signature=target)
             if found is not None:
                 return found
-        value = host(self).astype(target, order, casting, subok, copy)
+        value = as_program(host(self).astype, (target, order, casting, subok, copy), {})
         return self if value is self._array else adopt(value)
 
     def copy(self, order: Any = "C") -> Any:
@@ -367,7 +368,7 @@ def _computed(name: str) -> Callable[..., Any]:
             "out" in kwargs or not all(map(apply.is_plain, (*args, *kwargs.values())))
         ):
             return method_of(self, name)(*args, **kwargs)
-        value = numpys(host(self) if array is None else array, *args, **kwargs)
+        value = as_program(numpys, (host(self) if array is None else array, *args), kwargs)
         if type(value) is np.ndarray:
             if value.base is None and value is not self._array:
                 return adopt(value)

@@ -18,6 +18,7 @@ from pyfuser.frontends.numpy.switches import LIMITS, recording
 from pyfuser.frontends.numpy.wrap import adopt, foreign, of_region, of_view, view
 from pyfuser.ir.dtypes import from_numpy
 from pyfuser.trace.memory import Allocation, Region
+from pyfuser.trace.pool import most_memory
 
 
 def asarray(a: Any, dtype: Any = None, order: Any = None, **more: Any) -> Any:
@@ -87,8 +88,8 @@ def _large(shape: Any, dtype: Any, order: Any, more: dict[str, Any]) -> Any:
     size = 1
     for extent in extents:
         size *= extent
-    if size < LIMITS.first(False) or size * element.size >= 1 << 62:
-        return None
+    if size < LIMITS.first(False) or size * element.size > most_memory():
+        return None  # which is NumPy's to make, or to refuse, at the call
     owner = Owner()
     owner.buffer = buffer = Allocation(size * element.size, owner)
     return of_region(Region(buffer, 0, c_strides(extents, element.size), extents, element), owner)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
 from pyfuser.frontends.embedded.view_memory import ViewMemory
 from pyfuser.frontends.numpy import apply
+from pyfuser.frontends.numpy.as_program import as_program
 from pyfuser.frontends.numpy.gathers import gathered
 from pyfuser.frontends.numpy.memory import ArrayMemory, host, is_computed, is_pending, layout_of
 from pyfuser.frontends.numpy.operations import COPY
@@ -178,7 +180,7 @@ def _assigned(x: Any, key: Any, value: Any) -> None:
         apply.call(_set, (x, key, value), {})
         return
     source = host(value) if type(value) is KIND.array else value
-    host(x, True)[plain] = source
+    as_program(operator.setitem, (host(x, True), plain, source), {})
 
 
 def _set(array: Any, key: Any, value: Any) -> None:

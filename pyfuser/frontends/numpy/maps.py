@@ -48,6 +48,7 @@ from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
 from pyfuser.support.records import dataclass
 from pyfuser.trace.memory import Allocation, Array, Region
+from pyfuser.trace.pool import most_memory
 
 _MOST_INDEX = 1 << 30  # so that no sum of two overflows
 _MOST_AXES = 3
@@ -186,6 +187,8 @@ def mapped(x: Any, how: Map, axis: int, by: int, extent: int) -> Any:
         if not is_c_order(region.shape, region.strides):
             return None
         size, pending = prod(shape), region.buffer.pending > 0
+        if size * region.dtype.size > most_memory():
+            return None  # NumPy's to refuse, at the call
         if not is_due(size, joins(size, pending)):
             return None
         frame = program_frame(sys._getframe(2))

@@ -78,7 +78,10 @@ def _compared(name: str, function: Callable[[Any, Any], Any]) -> Any:
 
     def method(self: Any, other: Any) -> Any:
         if type(other) is KIND.array or type(other) in _NUMBERS:
-            return binary(operation, self, other)
+            try:
+                return binary(operation, self, other)
+            except TypeError:  # of arrays of other kinds, which the operator knows more of
+                pass
         return _by_numpy(function, self, other)
 
     return method

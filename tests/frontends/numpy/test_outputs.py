@@ -71,6 +71,11 @@ def test_masks_and_results_that_are_named() -> None:
 def test_what_no_memory_has_room_for_is_refused_at_the_call() -> None:
     x = np.ones(1 << 20)
     for product in (lambda: np.outer(x, x), lambda: x[:, None] * x, lambda: np.add.outer(x, x)):
-        with pytest.raises(MemoryError):
+        with pytest.raises(MemoryError, match="Unable to allocate"):
             product()
+    huge = 10**7, 10**7
+    makers = (np.zeros, np.empty, np.ones, lambda shape: np.full(shape, 2.0))
+    for make in (*makers, lambda shape: np.tile(np.ones((1, shape[1])), (shape[0], 1))):
+        with pytest.raises(MemoryError, match="Unable to allocate"):
+            make(huge)
     assert float((x + 1.0).sum()) == 1 << 21
