@@ -171,8 +171,10 @@ class Array(Operators, Indexing):
     diagonal = _view_method("diagonal")
 
     def view(self, dtype: Any = None, type: Any = None) -> Any:
-        if type is not None or KIND.array in getattr(dtype, "__mro__", ())[1:]:
-            return apply.call(lambda a: a.view(dtype, type), (self,), {})
+        if type is not None or np.ndarray in getattr(dtype, "__mro__", ()):
+            given = {"dtype": dtype, "type": type}
+            given = {name: value for name, value in given.items() if value is not None}
+            return apply.call(lambda a: a.view(**given), (self,), {})
         if dtype is None or dtype is KIND.array:
             return view(self, layout_of(self).view())
         return view(self, layout_of(self).view(dtype))

@@ -19,7 +19,19 @@ from pyfuser.trace.memory import Buffer
 
 
 class _Meta(type):
-    """Arrays of NumPy's are instances, too: programs ask whether something is an array."""
+    """Arrays of NumPy's are instances, too: programs ask whether something is an array.
+
+    What a program derives from the class is a class of NumPy's arrays, which runs at once: NumPy
+    calls its methods, such as `__array_finalize__`, at times that laziness would move.
+    """
+
+    def __new__(
+        cls, name: str, bases: tuple[type, ...], names: dict[str, Any], **more: Any
+    ) -> type:
+        if KIND.array not in bases:
+            return super().__new__(cls, name, bases, names, **more)
+        bases = tuple(np.ndarray if base is KIND.array else base for base in bases)
+        return types.new_class(name, bases, more, lambda own: own.update(names))
 
     def __instancecheck__(cls, value: object) -> bool:
         return type(value) is cls or isinstance(value, np.ndarray)
