@@ -44,7 +44,7 @@ test: $(INSTALLED)
 ASAN := $(OUT)/asan
 ASAN_TESTS := tests/test_capture.py tests/test_capture_random.py tests/test_replay.py \
     tests/test_replay_random.py tests/test_team_turns.py tests/trace \
-    tests/frontends/embedded/test_dispatch.py \
+    $(addprefix tests/frontends/embedded/test_, dispatch.py views.py) \
     $(addprefix tests/frontends/numpy/test_, few.py known.py at_once.py sums.py lost.py)
 ASAN_BUILT := import pyfuser; assert pyfuser.stats().compiled
 asan: $(INSTALLED)

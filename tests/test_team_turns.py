@@ -22,7 +22,7 @@ from pyfuser.trace.gate import Ran
 pytestmark = pytest.mark.skipif(HOT is None, reason="it is the extension's")
 
 ALL = 4
-BEGIN, TRIAL, AGAIN = 12, 8, 1024
+BEGIN, TRIAL, SOON, AGAIN = 12, 8, 64, 1024
 SHORT, LONG = 0.0, 0.004
 
 
@@ -73,7 +73,7 @@ def test_one_launch_that_was_held_up_decides_nothing() -> None:
 
 
 def test_it_is_tried_again_as_others_may_be_gone() -> None:
-    first = BEGIN + TRIAL + AGAIN
+    first = BEGIN + TRIAL + SOON
 
     def seconds(number: int, threads: int) -> float:
         if number < BEGIN or BEGIN + TRIAL <= number < first:
@@ -84,6 +84,17 @@ def test_it_is_tried_again_as_others_may_be_gone() -> None:
     assert had[first - 1] == 1
     assert had[first : first + 4] == [ALL, 1, ALL, 1]
     assert had[-1] == ALL
+
+
+def test_as_long_as_others_stay_it_is_tried_less_and_less_often() -> None:
+    had = launches(2500, lambda number, threads: SHORT if threads == 1 else LONG / 4)
+    tried = [
+        number for number, threads in enumerate(had) if threads == ALL and number >= BEGIN + TRIAL
+    ]
+    gaps = [later - sooner for sooner, later in zip(tried, tried[1:], strict=False)]
+    assert tried[0] == BEGIN + TRIAL + SOON
+    assert [gap - 2 for gap in gaps] == [128, 256, 512, 1024]  # a pair each: it was hopeless
+    assert had[-1] == 1
 
 
 def test_is_not_tried_where_the_order_of_threads_matters() -> None:

@@ -306,7 +306,7 @@ static inline double seconds_of(clockid_t clock)
 
 typedef struct {
     int either, alone;
-    long long runs, begin;  /* begin: the run with which the next trial begins */
+    long long runs, begin, rest;  /* begin: the run with which the next trial begins, rest: so many after the last */
     double sum[2], most[2];          /* seconds of a trial's runs by all threads, by one */
 } Team;
 

@@ -108,17 +108,12 @@ int allocate(const Prepared *self, const Data *data, Fresh *fresh)
                 Py_INCREF(region);
                 int moves = patch->box != Py_None && data->space != NULL;
                 PyObject *box = moves ? box_of(patch->box, data->space, region) : Py_NewRef(patch->box);
-                if (box == NULL || !take_block(region, box)) {
-                    PyObject *done = box == NULL ? NULL : PyObject_CallMethodOneArg(region, L.allocate, box);
-                    if (done == NULL) {
-                        Py_XDECREF(box);
-                        Py_DECREF(region);
-                        return -1;
-                    }
-                    Py_DECREF(done);
-                }
-                Py_DECREF(box);
+                int taken = box != NULL && take_block(region, box);
+                PyObject *done = box == NULL ? NULL : taken ? Py_NewRef(Py_None) : PyObject_CallMethodOneArg(region, L.allocate, box);
+                Py_XDECREF(box);
                 Py_DECREF(region);
+                if (done == NULL) return -1;
+                Py_DECREF(done);
             }
     return 0;
 }

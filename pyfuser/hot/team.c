@@ -2,13 +2,14 @@
 
 A kernel waits for all its threads. Where another program, or another library's threads that wait busily
 (OpenBLAS's do for a while), have a processor, each launch waits until the scheduler gives it back: then
-one thread is several times as fast. That comes and goes, so it is looked at again now and then. Only where
+one thread is several times as fast. That comes and goes, as often as not while a process begins, so it is looked at again now and then. Only where
 the bits are the same either way (`Prepared`'s `either`). */
 #include "hot.h"
 
 enum {
     BEGIN = 12,    /* runs before the first trial: memory and code are new, or bands are tried (launch.c) */
     ROUNDS = 4,    /* pairs of a trial */
+    SOON = 64,     /* runs from a trial that one thread won to the next; then twice as many, up to ... */
     AGAIN = 1024,  /* runs from one trial to the next */
 };
 
@@ -50,8 +51,10 @@ void team_note(Team *team, int threads, double seconds)
     double one = usual(team->sum, team->most, 1, count), all = usual(team->sum, team->most, 0, count);
     int clear = count > 1 ? one > SURELY * all : team->alone && all > HOPELESS * one;
     if (count < ROUNDS && !clear) return;
+    int was_alone = team->alone;
     team->alone = one < CLEARLY * all;
-    team->begin = team->runs + AGAIN;
+    team->rest = !team->alone ? AGAIN : !was_alone ? SOON : team->rest < AGAIN ? 2 * team->rest : AGAIN;
+    team->begin = team->runs + team->rest;
 }
 
 void team_begin(Team *team, int either)

@@ -127,7 +127,7 @@ class _Maker:
             self._local, self._changed,
         ]  # fmt: skip
         if not depth:
-            makers += [self._repeated, self._conditional, self._while]
+            makers += [self._repeated, self._conditional, self._while, self._flat]
         reads, writes = self.reads, self.writes
         lines = rng.choice(makers)()
         read, written = self.touched
@@ -149,6 +149,33 @@ class _Maker:
             )
             self.scratch.append(name)
         return Phase(tuple(lines))
+
+    def _flat(self) -> list[str]:
+        """A small matrix in scratch memory, shared by a flat range; a sum over all of it."""
+        rng, number = self.rng, self._next()
+        rows, columns, name = rng.randint(1, 4), rng.randint(1, 5), f"w{number}"
+        start = self._number(None)
+        other = rng.choice(
+            (
+                f"{name}[k // {columns}][k % {columns}]",
+                f"{name}[k % {rows}][k // {rows}]",
+                f"{name}[k // {columns}][k // {columns} % {columns}]",
+            )
+        )
+        self.numbers.append(f"t{number}")
+        self.reads, self.writes = set(), set()  # there is a barrier
+        return [
+            f"{name}: pk.ScratchView2D[float] = "
+            f"pk.ScratchView2D(team.team_scratch({rng.randrange(2)}), {rows}, {columns})",
+            f"def g{number}(k: int):",
+            f"    {name}[k // {columns}][k % {columns}] += k % {rng.randint(2, 9)} + {start}",
+            self._for("TeamThreadRange", str(rows * columns), f"g{number}"),
+            "team.team_barrier()",
+            f"def f{number}(k: int, q{number}: pk.Acc[float]):",
+            f"    q{number} += {other} * {rng.randint(1, 3)} - k % {rng.randint(2, 6)}",
+            f"t{number}: float = "
+            + self._reduce("TeamThreadRange", str(rows * columns), f"f{number}"),
+        ]
 
     def _map(self) -> list[str]:
         name = f"f{self._next()}"

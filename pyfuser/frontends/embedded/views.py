@@ -43,11 +43,7 @@ from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import USE
-from pyfuser.trace.memory import (
-    Array,
-    Region,
-    region_of,
-)
+from pyfuser.trace.memory import Array, Region, region_of
 
 _INT = {int}
 
