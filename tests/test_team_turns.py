@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import struct
 import time
 from collections.abc import Callable
@@ -91,7 +92,7 @@ def test_as_long_as_others_stay_it_is_tried_less_and_less_often() -> None:
     tried = [
         number for number, threads in enumerate(had) if threads == ALL and number >= BEGIN + TRIAL
     ]
-    gaps = [later - sooner for sooner, later in zip(tried, tried[1:], strict=False)]
+    gaps = [later - sooner for sooner, later in itertools.pairwise(tried)]
     assert tried[0] == BEGIN + TRIAL + SOON
     assert [gap - 2 for gap in gaps] == [128, 256, 512, 1024]  # a pair each: it was hopeless
     assert had[-1] == 1
