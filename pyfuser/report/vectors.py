@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir import nodes
+from pyfuser.ir.accesses import accesses
 from pyfuser.ir.effects import written_views
 from pyfuser.ir.nodes import Body, Expr, SourceLocation, Stmt, Sym
 from pyfuser.ir.visit import child_expressions, expressions
@@ -24,8 +25,10 @@ from pyfuser.nest.sums import is_sum
 from pyfuser.report.loops import loops_of
 from pyfuser.report.model import Vectors
 from pyfuser.transform.kernel import Kernel
+from pyfuser.tuning.target import host
 
 _INNER = "as each iteration has a loop of its own"
+_MASKED = "as this processor has no vectors for elements that are accessed under a condition so"
 
 _Obstacle = tuple[str, SourceLocation | None]
 
@@ -63,7 +66,7 @@ def _of_loops(function: Function) -> Vectors:
     if not obstacles:
         return Vectors("yes")
     why, location = obstacles[0]
-    if why == _INNER:
+    if why in (_INNER, _MASKED):
         return Vectors("unknown", why, location)
     no = len(obstacles) == len(found)
     return Vectors("no" if no else "in part", f"{'because' if no else 'not all:'} {why}", location)
@@ -77,9 +80,11 @@ def _obstacle_of(body: Body) -> _Obstacle | None:
 
 def _obstacles(body: Iterable[Stmt], arrays: frozenset[Sym]) -> Iterator[_Obstacle]:
     for stmt in body:
-        if vectorises(stmt, arrays):
-            continue
         where = _location(stmt)
+        if vectorises(stmt, arrays):
+            if isinstance(stmt, nodes.If) and _needs_masks(stmt):
+                yield _MASKED, where
+            continue
         if isinstance(stmt, nodes.If):
             yield from _obstacles((*stmt.then, *stmt.orelse), arrays)
             yield from _of_expressions([stmt.condition], arrays, where)
@@ -93,6 +98,19 @@ def _obstacles(body: Iterable[Stmt], arrays: frozenset[Sym]) -> Iterator[_Obstac
         else:
             yield from _of_expressions(list(child_expressions(stmt)), arrays, where)
             yield "a statement has no vector version", where
+
+
+def _needs_masks(stmt: nodes.If) -> bool:
+    """Whether branches access memory as only AVX-512 does for some lanes of a vector: elements of
+    fewer than 4 bytes, or where other elements say.
+    """
+    if host().vector_bytes == 64:
+        return False
+    for access in accesses((*stmt.then, *stmt.orelse)):
+        subscripts = (e for index in access.indices for e in expressions(index))
+        if access.view.dtype.size < 4 or any(isinstance(e, nodes.Load) for e in subscripts):
+            return True
+    return False
 
 
 def _of_expressions(

@@ -152,7 +152,7 @@ def skipping_terms(i, acc, skips, z):
     acc += skips[i] * z[i]
 
 
-@body("promote-sums", sums=2)
+@body("promote-sums", sums=2, on="wide")
 def squares(i, acc, e, z):
     acc += e[i] * e[i] - z[i]
 
@@ -176,7 +176,7 @@ def of_places(i, acc, e, to):
     acc += e[to[i]]
 
 
-@body("split-accumulators", sums=6)
+@body("split-accumulators", sums=6, on="wide")
 def six(i, acc, e, z):
     acc += abs(e[i] - z[i])
 
