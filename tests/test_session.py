@@ -26,7 +26,7 @@ STATE = {
     "support.counters": {"COUNTERS"},
     "support.progress": {"_loggers"},
     "support.caches": {"CACHES"},
-    "trace.pool": {"POOL"},
+    "trace.pool": {"POOL", "SMALL"},
     "trace.images": {"USE", "_OWNERS"},
     "tuning.thresholds": {"NOW"},
     "lower.source": {"REWRITTEN"},
