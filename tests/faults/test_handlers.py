@@ -173,6 +173,8 @@ def test_a_short_timer_while_everything_is_compiled(
         pk.parallel_for(SIZE, scaled, x=x, a=1000.0)
         seen.append(float(x[0]))
         depths[0] -= 1
+        if len(seen) >= 50:  # a slow machine would do nothing else
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
     steps = 0
     with pyfuser.fusing():
