@@ -37,7 +37,7 @@ All of them are in `support.caches.CACHES` by name, and `Session.clear` forgets 
 | `frontends.numpy.known` _Plans | an operation, operands | its call, in C | 1024 | all |
 | `frontends.numpy.layout` _KNOWN | shapes, strides | how kernels walk them | 4096 | first in |
 | `frontends.numpy.workunits` _RECIPES | an operation, types, layout | its call | 4096 | first in |
-| `frontends.numpy.as_program` _LINES | id() of code, a line | code that calls NumPy | 1024 | first in |
+| `frontends.numpy.as_program` _LINES | a line | code that calls NumPy | 1024 | first in |
 | functions decorated with `cached` | their arguments | their result | as they say | least recent |
 
 Lowered workunits belong to the function (`__pyfuser__`) and go with it. On disk stay compiled
