@@ -22,7 +22,7 @@ from pyfuser.compare.summary import (
 )
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.records import dataclass
-from pyfuser.trace.pool import POOL
+from pyfuser.trace import pool
 
 WARM_UPS = 2  # the first run compiles, the second meets what the first left behind
 
@@ -130,7 +130,7 @@ def measure(program: Program, options: Options, advance: Callable[[str], None]) 
     Raises whatever the program raises.
     """
     module, size = program.module, program.size
-    POOL.clear()  # what the program before has left may be a quarter of the memory
+    pool.clear()  # what the program before has left may be a quarter of the memory
     with ExitStack() as cleanup:
         peer = _Challenger(program, options)
         cleanup.callback(peer.close)

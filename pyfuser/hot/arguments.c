@@ -122,38 +122,23 @@ static int type_of_format(const char *format)
 /* `trace.memory.region_of` for memory that is described; NULL without an exception if it is unusual. */
 static PyObject *region_of(PyObject *array, const Py_buffer *view, int kind)
 {
-    PyObject *buffer = L.Buffer->tp_alloc(L.Buffer, 0), *region = L.Region->tp_alloc(L.Region, 5);
-    PyObject *shape = PyTuple_New(view->ndim), *strides = PyTuple_New(view->ndim);
+    PyObject *buffer = L.Buffer->tp_alloc(L.Buffer, 0), *region = NULL;
     PyObject *size = PyLong_FromSsize_t(view->len), *address = PyLong_FromVoidPtr(view->buf);
-    int failed = buffer == NULL || region == NULL || shape == NULL || strides == NULL || size == NULL || address == NULL;
-    for (int axis = 0; axis < view->ndim && !failed; axis++) {
-        PyTuple_SET_ITEM(shape, axis, PyLong_FromSsize_t(view->shape[axis]));
-        PyTuple_SET_ITEM(strides, axis, PyLong_FromSsize_t(view->strides[axis]));
-        failed = PyTuple_GET_ITEM(shape, axis) == NULL || PyTuple_GET_ITEM(strides, axis) == NULL;
+    if (buffer != NULL && size != NULL && address != NULL) {
+        SLOT(buffer, L.buffer.nbytes) = Py_NewRef(size);
+        SLOT(buffer, L.buffer.root) = Py_NewRef(array);
+        SLOT(buffer, L.buffer.address) = Py_NewRef(address);
+        SLOT(buffer, L.buffer.image) = Py_NewRef(Py_None);
+        SLOT(buffer, L.buffer.external) = Py_NewRef(Py_True);
+        SLOT(buffer, L.buffer.lent) = Py_NewRef(Py_True);
+        SLOT(buffer, L.buffer.pending) = PyLong_FromLong(0);
+        SLOT(buffer, L.buffer.exports) = Py_NewRef(Py_None);
+        SLOT(buffer, L.buffer.handle) = Py_NewRef(Py_None);
+        region = new_region(buffer, PyLong_FromLong(0), tuple_of(view->strides, view->ndim), tuple_of(view->shape, view->ndim), L.dtypes[kind]);
     }
-    if (failed) {
-        Py_XDECREF(buffer);
-        Py_XDECREF(region);
-        Py_XDECREF(shape);
-        Py_XDECREF(strides);
-        Py_XDECREF(size);
-        Py_XDECREF(address);
-        return NULL;
-    }
-    SLOT(buffer, L.buffer.nbytes) = size;
-    SLOT(buffer, L.buffer.root) = Py_NewRef(array);
-    SLOT(buffer, L.buffer.address) = address;
-    SLOT(buffer, L.buffer.image) = Py_NewRef(Py_None);
-    SLOT(buffer, L.buffer.external) = Py_NewRef(Py_True);
-    SLOT(buffer, L.buffer.lent) = Py_NewRef(Py_True);
-    SLOT(buffer, L.buffer.pending) = PyLong_FromLong(0);
-    SLOT(buffer, L.buffer.exports) = Py_NewRef(Py_None);
-    SLOT(buffer, L.buffer.handle) = Py_NewRef(Py_None);
-    PyTuple_SET_ITEM(region, BUFFER, buffer);
-    PyTuple_SET_ITEM(region, OFFSET, PyLong_FromLong(0));
-    PyTuple_SET_ITEM(region, STRIDES, strides);
-    PyTuple_SET_ITEM(region, SHAPE, shape);
-    PyTuple_SET_ITEM(region, DTYPE, Py_NewRef(L.dtypes[kind]));
+    Py_XDECREF(buffer);
+    Py_XDECREF(size);
+    Py_XDECREF(address);
     return region;
 }
 

@@ -285,6 +285,8 @@ PyObject *bind_memory(PyObject *module, PyObject *args);
 int take_block(PyObject *region, PyObject *box);
 void has_memory(PyObject *buffer);
 PyObject *new_buffer(PyObject *nbytes, PyObject **handle);
+PyObject *new_region(PyObject *buffer, PyObject *offset, PyObject *strides, PyObject *shape, PyObject *dtype);
+PyObject *tuple_of(const Py_ssize_t *numbers, Py_ssize_t count);
 PyObject *bind_views(PyObject *module, PyObject *args);
 PyObject *init_usual(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *part_of(PyObject *module, PyObject *const *args, Py_ssize_t count);

@@ -122,6 +122,39 @@ PyObject *new_buffer(PyObject *nbytes, PyObject **handle)
     return buffer;
 }
 
+/* A tuple of numbers. */
+PyObject *tuple_of(const Py_ssize_t *numbers, Py_ssize_t count)
+{
+    PyObject *made = PyTuple_New(count);
+    for (Py_ssize_t n = 0; made != NULL && n < count; n++) {
+        PyObject *number = PyLong_FromSsize_t(numbers[n]);
+        if (number == NULL)
+            Py_CLEAR(made);
+        else
+            PyTuple_SET_ITEM(made, n, number);
+    }
+    return made;
+}
+
+/* A region; takes over the offset, strides and shape. NULL with an exception, also if one of them is. */
+PyObject *new_region(PyObject *buffer, PyObject *offset, PyObject *strides, PyObject *shape, PyObject *dtype)
+{
+    int known = offset != NULL && strides != NULL && shape != NULL;
+    PyObject *region = known ? L.Region->tp_alloc(L.Region, 5) : NULL;
+    if (region == NULL) {
+        Py_XDECREF(offset);
+        Py_XDECREF(strides);
+        Py_XDECREF(shape);
+        return NULL;
+    }
+    PyTuple_SET_ITEM(region, BUFFER, Py_NewRef(buffer));
+    PyTuple_SET_ITEM(region, OFFSET, offset);
+    PyTuple_SET_ITEM(region, STRIDES, strides);
+    PyTuple_SET_ITEM(region, SHAPE, shape);
+    PyTuple_SET_ITEM(region, DTYPE, Py_NewRef(dtype));
+    return region;
+}
+
 /* bind_memory(Handle, Allocation, Unmade, ndarray, small, give, (smallest, sizes, count, each)) */
 PyObject *bind_memory(PyObject *module, PyObject *args)
 {

@@ -1,7 +1,7 @@
 /* New Views of usual arguments, and slices of Views: `usual_views.init_usual`, `views.Subview`. */
 #include "hot.h"
 
-/* What Views of a shape and type have in common, in the order of `usual_views.Common`. */
+/* What Views of a shape and type have in common, in the order of what `usual_views.common_of` gives. */
 enum { OF_DTYPE, OF_LAYOUT, OF_SPACE, OF_CODE, OF_PLAIN, OF_SIZE, OF_NBYTES, OF_STRIDES, OF_HELD, OF_ELEMENT, OF_SHAPE, OF_NDIM, COMMON };
 
 /* Attributes of a View, in the order in which they are set: what refers to memory goes before the region when a View
@@ -29,7 +29,7 @@ static struct {
 static struct {
     PyObject *dtype, *space, *uvm, *common;  /* of Defaults: space and uvm */
     Py_ssize_t rank;
-    long long extents[MAX_RANK];
+    Py_ssize_t extents[MAX_RANK];
 } known[KNOWN];
 
 void forget_views(void)
@@ -44,7 +44,7 @@ void forget_views(void)
 }
 
 /* The extents of a list or a tuple of plain integers; the rank, or 0: they are something else. */
-static Py_ssize_t extents_of(PyObject *shape, long long *extents)
+static Py_ssize_t extents_of(PyObject *shape, Py_ssize_t *extents)
 {
     if (!PyList_CheckExact(shape) && !PyTuple_CheckExact(shape)) return 0;
     Py_ssize_t rank = Py_SIZE(shape);
@@ -60,7 +60,7 @@ static Py_ssize_t extents_of(PyObject *shape, long long *extents)
 }
 
 /* What such Views have in common, borrowed; NULL: none were made. */
-static PyObject *common_of(PyObject *dtype, Py_ssize_t rank, const long long *extents)
+static PyObject *common_of(PyObject *dtype, Py_ssize_t rank, const Py_ssize_t *extents)
 {
     PyObject *space = PyObject_GetAttr(V.defaults, V.space_name), *uvm = PyObject_GetAttr(V.defaults, V.uvm_name);
     PyObject *common = NULL, *shape = NULL;
@@ -73,12 +73,7 @@ static PyObject *common_of(PyObject *dtype, Py_ssize_t rank, const long long *ex
         common = known[hash].common;
         goto end;
     }
-    shape = PyTuple_New(rank);
-    for (Py_ssize_t axis = 0; shape != NULL && axis < rank; axis++) {
-        PyObject *extent = PyLong_FromLongLong(extents[axis]);
-        if (extent == NULL) goto end;
-        PyTuple_SET_ITEM(shape, axis, extent);
-    }
+    shape = tuple_of(extents, rank);
     PyObject *found = shape == NULL ? NULL : PyObject_CallFunctionObjArgs(V.known_of, shape, dtype, NULL);
     if (found != NULL && PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == COMMON) {
         known[hash].rank = rank;
@@ -104,25 +99,6 @@ static int set_all(PyObject *view, PyObject *const *values, int count)
     return 0;
 }
 
-/* A region; takes over the offset, strides and shape. NULL with an exception, also if one of them is. */
-static PyObject *new_region(PyObject *buffer, PyObject *offset, PyObject *strides, PyObject *shape, PyObject *dtype)
-{
-    int known = offset != NULL && strides != NULL && shape != NULL;
-    PyObject *region = known ? L.Region->tp_alloc(L.Region, 5) : NULL;
-    if (region == NULL) {
-        Py_XDECREF(offset);
-        Py_XDECREF(strides);
-        Py_XDECREF(shape);
-        return NULL;
-    }
-    PyTuple_SET_ITEM(region, BUFFER, Py_NewRef(buffer));
-    PyTuple_SET_ITEM(region, OFFSET, offset);
-    PyTuple_SET_ITEM(region, STRIDES, strides);
-    PyTuple_SET_ITEM(region, SHAPE, shape);
-    PyTuple_SET_ITEM(region, DTYPE, Py_NewRef(dtype));
-    return region;
-}
-
 /* Sets what a View has, new memory included. */
 static int fill(PyObject *view, PyObject *common)
 {
@@ -146,7 +122,7 @@ static int fill(PyObject *view, PyObject *common)
 /* init_usual(view, shape, dtype, space, layout, trait, array): whether the View is made; see `usual_views`. */
 PyObject *init_usual(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    long long extents[MAX_RANK];
+    Py_ssize_t extents[MAX_RANK];
     if (count != 7 || V.python == NULL || !R.ready) {
         PyErr_SetString(PyExc_TypeError, "init_usual: other arguments");
         return NULL;
@@ -232,23 +208,12 @@ static PyObject *take_all(PyObject *key, PyObject *region, Part *part)
     return full;
 }
 
-static PyObject *numbers(const Py_ssize_t *values, Py_ssize_t count)
-{
-    PyObject *made = PyTuple_New(count);
-    for (Py_ssize_t n = 0; made != NULL && n < count; n++) {
-        PyObject *number = PyLong_FromSsize_t(values[n]);
-        if (number == NULL) Py_CLEAR(made);
-        else PyTuple_SET_ITEM(made, n, number);
-    }
-    return made;
-}
-
 /* A slice of a View, of those attributes. */
 static PyObject *new_part(PyObject *view, PyObject *const *of_view, PyObject *old, PyObject *full, const Part *part)
 {
     PyTypeObject *type = (PyTypeObject *)R.subview;
-    PyObject *region = new_region(PyTuple_GET_ITEM(old, BUFFER), PyLong_FromSsize_t(part->offset), numbers(part->strides, part->rank),
-                                  numbers(part->extents, part->rank), PyTuple_GET_ITEM(old, DTYPE));
+    PyObject *region = new_region(PyTuple_GET_ITEM(old, BUFFER), PyLong_FromSsize_t(part->offset), tuple_of(part->strides, part->rank),
+                                  tuple_of(part->extents, part->rank), PyTuple_GET_ITEM(old, DTYPE));
     long flags = PyLong_AsLong(of_view[A_CODE]);
     PyObject *code = PyLong_FromLong(part->rank << 5 | (flags & 31) | (flags & FLAGS)), *size = PyLong_FromSsize_t(part->size);
     PyObject *rank = PyLong_FromSsize_t(part->rank), *made = NULL;

@@ -137,6 +137,12 @@ def _kept(size: int) -> Array | None:
 POOL = Pool(most_memory() // 4)
 
 
+def clear() -> None:
+    """Give all blocks that are kept back to the system."""
+    POOL.clear()
+    SMALL.clear()
+
+
 def allocate(size: int, zero: bool) -> Array:
     """`size` bytes, from the pool if it has them.
 
@@ -150,8 +156,7 @@ def allocate(size: int, zero: bool) -> Array:
     try:
         return _zeros(size)
     except MemoryError:
-        POOL.clear()
-        SMALL.clear()
+        clear()
         return _zeros(size)
 
 

@@ -37,7 +37,7 @@ from pyfuser.plan.plan import Plan
 from pyfuser.runtime import stored
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import CheckError
-from pyfuser.trace.pool import POOL
+from pyfuser.trace import pool
 from pyfuser.trace.reason import SYNC
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.group import group_shapes
@@ -153,7 +153,7 @@ def listening() -> Iterator[Heard]:
         patch.setattr(stored, "planned", _noting(heard, stored.planned))
         yield heard
         TRACER.flush(SYNC)
-    POOL.clear()  # some programs have gigabytes
+    pool.clear()  # some programs have gigabytes
 
 
 def _noting(heard: Heard, plan: Callable[..., Any]) -> Callable[..., Any]:

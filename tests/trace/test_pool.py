@@ -19,11 +19,9 @@ SIZE = 1 << 17
 
 @pytest.fixture(autouse=True)
 def empty_pool():
-    pool.POOL.clear()
-    pool.SMALL.clear()
+    pool.clear()
     yield
-    pool.POOL.clear()
-    pool.SMALL.clear()
+    pool.clear()
 
 
 @pytest.fixture(params=[1 << 10, SIZE], ids=["small", "large"])

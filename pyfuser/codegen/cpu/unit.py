@@ -32,6 +32,7 @@ from pyfuser.codegen.cpu.wavefront import loops as wavefront_loops
 from pyfuser.codegen.cpu.wavefront import scan as wavefront_scan
 from pyfuser.ir.dtypes import DType
 from pyfuser.nest.build import nest_of
+from pyfuser.nest.scratch import STACK
 from pyfuser.nest.spec import KernelSpec, SweepSpec
 from pyfuser.pipeline import lowered, lowered_sweep
 from pyfuser.tuning.target import Target
@@ -99,6 +100,7 @@ def words_of(target: Target, tuning: Tuning) -> dict[str, str]:
         "PF_REPORT_HEAD": str(REPORT_HEAD),
         "PF_SCAN_TILE": str(tuning.scan_tile),
         "PF_SMALLEST_TILE": str(tuning.smallest_tile),
+        "PF_STACK": str(STACK),
         "PF_TILE": str(tuning.tile),
         "PF_TILES": str(tuning.tiles),
         "PF_VECTOR_BYTES": str(target.vector_bytes),

@@ -20,7 +20,7 @@ SIZE = 1 << 16
 @pytest.fixture(autouse=True)
 def by_numpy(lazily: Callable[[str], None]) -> Iterator[None]:
     lazily("numpy")
-    pool.POOL.clear()
+    pool.clear()
     yield
 
 

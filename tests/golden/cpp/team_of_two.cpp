@@ -164,8 +164,6 @@ extern "C" int dprintf(int, const char*, ...);
 
 static inline int64_t pf_length(int64_t extent) { return extent > 0 ? extent : 0; }
 
-enum { PF_STACK = 1 << 13 };  // bytes of an iteration's scratch memory that are on the stack, for each view
-
 // The bytes of so many elements, in whole cache lines; -1 if no machine has so many.
 template <typename T, int rank> static inline int64_t pf_bytes(const int64_t (&extents)[rank]) {
     uint64_t size = sizeof(T);
@@ -180,7 +178,7 @@ template <typename T, int rank> static inline int64_t pf_bytes(const int64_t (&e
 // How many bytes of an array on the stack such memory takes.
 template <typename T, int rank> static inline int64_t pf_stacked(const int64_t (&extents)[rank]) {
     const int64_t size = pf_bytes<T>(extents);
-    return size < 0 || size > PF_STACK ? 64 : size;
+    return size < 0 || size > 8192 ? 64 : size;
 }
 
 // Zeroed memory of one iteration: that array, or the system's where it is too small.
@@ -189,7 +187,7 @@ template <typename T> struct pf_scratch {
     void* heap = nullptr;
     template <int rank> pf_scratch(const int64_t (&extents)[rank], void* stack) {
         const int64_t size = pf_bytes<T>(extents);
-        if (size < 0 || size > PF_STACK) {
+        if (size < 0 || size > 8192) {
             stack = heap = size < 0 ? nullptr : aligned_alloc(64, size);
         }
         if (!stack) {

@@ -7,8 +7,6 @@ extern "C" int dprintf(int, const char*, ...);
 
 static inline int64_t pf_length(int64_t extent) { return extent > 0 ? extent : 0; }
 
-enum { PF_STACK = 1 << 13 };  // bytes of an iteration's scratch memory that are on the stack, for each view
-
 // The bytes of so many elements, in whole cache lines; -1 if no machine has so many.
 template <typename T, int rank> static inline int64_t pf_bytes(const int64_t (&extents)[rank]) {
     uint64_t size = sizeof(T);
