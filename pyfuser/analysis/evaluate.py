@@ -52,6 +52,7 @@ class Evaluator:
         self.split: dict[Sym, tuple[Case, ...]] = {}  # of locals that are split into cases
         self.ranges: list[Interval] = [(b, e - 1) for b, e in zip(begin, end, strict=True)]
         self.definitions: dict[int, tuple[Constraint, ...]] = {}  # of inner variables
+        self.quotients: dict[int, tuple[Affine, int]] = {}  # dividends and divisors
         self.unboxed: set[int] = set()  # inner variables that are not free in their range
         for param, fact in zip(workunit.params, facts, strict=True):
             if isinstance(fact, tuple):
@@ -72,8 +73,9 @@ class Evaluator:
 
     def _quotient(self, dividend: Affine, divisor: int) -> Affine:
         """floor(dividend / divisor) as a new variable q: 0 <= dividend - divisor q < divisor."""
-        low, high = dividend.span(self.ranges)
-        number = self._new((low // divisor, high // divisor))
+        number = len(self.ranges)
+        self.quotients[number] = dividend, divisor
+        self._new(self._span_of_quotient(number))
         rest = dividend.plus(affine.variable(number), -divisor)
         self.definitions[number] = (
             Constraint(rest),
@@ -81,6 +83,16 @@ class Evaluator:
         )
         self.unboxed.add(number)
         return affine.variable(number)
+
+    def _span_of_quotient(self, number: int) -> Interval:
+        """A quotient's bounds, from those of its dividend.
+
+        There must be a quotient at all points, also where its expression is not evaluated: a domain
+        of several parts has the definitions of all their variables in each.
+        """
+        dividend, divisor = self.quotients[number]
+        low, high = dividend.span(self.ranges)
+        return low // divisor, high // divisor
 
     # ------------------------------------------------------------------ expressions
 
@@ -257,7 +269,11 @@ class Evaluator:
         try:
             yield bool(points) and all(low <= high for low, high in self.ranges)
         finally:  # variables made meanwhile keep their numbers
-            self.ranges = saved + self.ranges[len(saved) :]
+            made = self.ranges[len(saved) :]
+            self.ranges = saved
+            for number, interval in enumerate(made, len(saved)):
+                known = number in self.quotients
+                saved.append(self._span_of_quotient(number) if known else interval)
 
     # ------------------------------------------------------------------ conditions
 
