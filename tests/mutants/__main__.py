@@ -91,10 +91,10 @@ def _judge(
     jobs = []
     reaching = laboratory.reaching(laws()) if options.learn else {}
     for mutant in tried:
-        first = laboratory.named(known.get(mutant.law.name, ()))
-        could = reaching.get(mutant.law.name) or mirror(mutant.law.file, list(laboratory.items))
-        later = [test for test in could if test not in first]
-        jobs.append(Job(mutant, first, later))
+        own, others = mirror(mutant.law.file, list(laboratory.items))
+        first = dict.fromkeys((*laboratory.named(known.get(mutant.law.name, ())), *own))
+        could = reaching.get(mutant.law.name) or others
+        jobs.append(Job(mutant, [*first], [test for test in could if test not in first]))
     for mutant, killer, seconds in laboratory.judged(jobs, options.workers, options.patience):
         print(f"{seconds:5.1f} s  {mutant.name}  {killer or 'SURVIVES'}", flush=True)
         if not killer:

@@ -63,11 +63,10 @@ def paths(laws: Collection[str], killers: Mapping[str, Sequence[str]], mirrors: 
     return sorted(path for f in chosen if (path := f"tests/{f}") and (ROOT / path).exists())
 
 
-def mirror(file: str, tests: Sequence[str]) -> list[str]:
-    """Of the tests those in the folders for a file of the product, its own names first."""
+def mirror(file: str, tests: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Of the tests those of a file of the product: its own, by name, and others of its folders."""
     folders = _folders(file)
     stem = file.rpartition("/")[2].removesuffix(".py").strip("_")
     near = [t for t in tests if t.startswith(folders)]
-    return sorted(
-        near, key=lambda t: (stem not in t, [t.startswith(f) for f in folders].index(True))
-    )
+    near.sort(key=lambda t: [t.startswith(f) for f in folders].index(True))
+    return [t for t in near if stem in t], [t for t in near if stem not in t]

@@ -121,7 +121,7 @@ class Laboratory:
             signal.signal(signal.SIGVTALRM, previous)
 
     def judged(self, jobs: Sequence[Job], workers: int, patience: float) -> Iterator[Verdict]:
-        """Run for each mutant the tests known to kill, then others while patience lasts."""
+        """Run for each mutant the tests known to kill or named so, others while patience lasts."""
         tasks = [partial(self._judge, job, patience) for job in jobs]
         for job, (killer, seconds) in zip(jobs, self._forked(tasks, workers), strict=True):
             yield Verdict(job.mutant, killer, seconds)
