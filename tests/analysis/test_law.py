@@ -1,9 +1,7 @@
 """The analysis against brute force: all pairs of iterations of random calls, byte by byte."""
 
 import itertools
-import random
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -258,47 +256,6 @@ def test_is_exact_where_everything_is_affine(pair):
         quick = overlap(a.relation, where, b.relation, other)
         assert quick is sets or (quick, sets) == (Verdict.SAME, Verdict.NONE) or _outside(pair)
     assert max(found, key=SEVERITY.__getitem__) == truth(first, second)
-
-
-N = 12
-
-
-def chosen_subscript(rnd):
-    """Adds up `x[t]`, where t is changed under conditions, mostly by what is divided."""
-    i, t, x, y = S("i"), S("t"), View("x"), View("y")
-
-    def number(variable):
-        base = variable * rnd.choice([-1, 0, 1, 2]) + rnd.randint(-2, 6)
-        ways = base, base & 1, base & 3, base // 2, base % 3, (base & 1) * -1, (base + 20) % 7
-        return rnd.choice(ways)
-
-    def condition():
-        return number(rnd.choice([i, t])).compare(
-            rnd.choice(["==", "!=", "<", ">"]), rnd.randint(-1, 8)
-        )
-
-    def change():
-        return assign(t, number(rnd.choice([i, t])))
-
-    body = [let(t, number(i))]
-    for _ in range(rnd.randint(1, 3)):
-        nested = [when(condition(), [change()])] if rnd.random() < 0.3 else []
-        ways = [change(), *nested], [], [change()]
-        body.append(when(condition(), *rnd.sample(ways, 2)))
-    at = rnd.choice([t, t + rnd.randint(0, 4), 8 - t, t // 2, t & 3, (t + rnd.randint(0, 9)) % 8])
-    body.append(y[0].update("+", x[at], atomic=True))
-    return workunit("w", [i], [x, y, DATA], body)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_never_misses_a_conflict_of_what_conditions_choose(seed):
-    rnd = random.Random(seed)
-    i, x, y = S("i"), View("x"), View("y")
-    first = workunit("w", [i], [x, y, DATA], [x[i] << 1.0])
-    memory = region(0, 40), region(1, 1), region(2, 1)
-    for _ in range(100):
-        pair = call(first, N, *memory), call(chosen_subscript(rnd), N, *memory)
-        assert SEVERITY[answer(*pair)] >= SEVERITY[truth(*pair)]
 
 
 def _outside(pair):
