@@ -151,6 +151,8 @@ def _declares(stmt: Stmt, syms: set[Sym]) -> bool:
 def _declared_later(body: Body, sym: Sym) -> Body | None:
     """The body with a local declared where it is first set; None: it may be read before."""
     uses = [n for n, s in enumerate(body) if sym in assigned((s,)) | reads(*statements((s,)))]
+    if not uses:
+        return body  # it gave a value to another local, which is set before that is read
     stmt = body[uses[0]]
     if sym in reads(stmt):
         return None

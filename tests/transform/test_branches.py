@@ -95,6 +95,15 @@ def without_a_value(i, b, a, n):
     b[i] = a[p]
 
 
+def given_anew(i, b, a, n):
+    first: int = i + 1
+    p: int = 3 * first
+    p = n - 1 - i
+    if p > 4:
+        p = i
+    b[i] = a[p]
+
+
 def on_an_edge(i, b, a, n):
     edge = i == n - 1
     p = i + 1
@@ -133,7 +142,7 @@ def swapped(i, b, a, n):
 
 CONVERTED = [
     wrapped, clamped, mirrored, by_minima, declared_before, without_a_value, on_an_edge,
-    read_between, weighted, swapped,
+    read_between, weighted, swapped, given_anew,
 ]  # fmt: skip
 
 
