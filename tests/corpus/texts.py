@@ -52,7 +52,7 @@ ROOT = Path(__file__).parents[2]
 KERNELS, UNSEEN = ROOT / "kernels", ROOT / "experiments" / "unseen"
 SIZES = ("small", "default", "large")
 SEEDS = range(300)
-statements.STEPS = 0.0  # later kinds of statements would change all random programs
+statements.STEPS = statements.CHOSEN = 0.0  # later kinds of statements would change all programs
 KINDS = ("plan", "ir", "cpp", "cuda", "hip", "pykokkos")
 
 Texts = dict[str, list[str]]  # by kind

@@ -46,6 +46,7 @@ class Scope:
     """What statements may use: the interval of the first index, and declared locals.
 
     steps: locals of few values that are added to the first index, and the most that gives.
+    chosen: locals that are indices, and the most that each may be.
     """
 
     low: int
@@ -53,6 +54,7 @@ class Scope:
     floats: list[str] = field(default_factory=list)
     ints: list[str] = field(default_factory=list)
     steps: list[tuple[str, int]] = field(default_factory=list)
+    chosen: list[tuple[str, int]] = field(default_factory=list)
 
     def inner(self, low: int | None = None, high: int | None = None) -> Scope:
         return replace(
@@ -62,6 +64,7 @@ class Scope:
             floats=list(self.floats),
             ints=list(self.ints),
             steps=list(self.steps),
+            chosen=list(self.chosen),
         )
 
 
@@ -76,7 +79,8 @@ class Place:
     def text(self, scope: Scope) -> str | None:
         """The text, if it is inside the view and its names are visible in this scope too."""
         narrower = scope.low >= self.scope.low and scope.high <= self.scope.high
-        local = set(self.scope.ints) & set(re.findall(r"\w+", self.index))
+        chosen = (name for name, _ in self.scope.chosen)
+        local = {*self.scope.ints, *chosen} & set(re.findall(r"\w+", self.index))
         return self.view.name + self.index if narrower and not local else None
 
 
@@ -145,6 +149,7 @@ class ExpressionMaker:
         if injective:
             return forms
         forms += [f"i + {name}" for name, most in scope.steps[-1:] if most < extent] * 8
+        forms += [name for name, most in scope.chosen[-1:] if most < extent] * 8
         if high // 2 < extent:
             forms += ["i // 2", "i % 4"]
         forms += [str(rng.randrange(extent)), f"(3 * i) % {extent}"]

@@ -13,6 +13,9 @@ STEPS = 0.03
 """The share of statements that choose a step for an index. Those of `tests.corpus` have none, and
 no ranges around an index."""
 
+CHOSEN = 0.04
+"""The share of statements that choose an index under conditions; none in `tests.corpus`."""
+
 
 class CallMaker(ExpressionMaker):
     """Makes one call over the bases; the last of them is of integers."""
@@ -116,6 +119,8 @@ class CallMaker(ExpressionMaker):
                 )
             elif 0.21 <= kind < 0.21 + STEPS:
                 statements += self.step(scope)
+            elif 0.24 <= kind < 0.24 + CHOSEN:
+                statements += self.chosen(scope)
             elif kind < 0.35:
                 statements.append(self.declaration(scope))
             elif kind < 0.39 and scope.floats:
@@ -161,6 +166,32 @@ class CallMaker(ExpressionMaker):
         scope.ints.append(name)
         scope.steps.append((name, most))
         return [Statement(f"{name}: int = {values[0]}"), *body]
+
+    def chosen(self, scope: Scope) -> list[Statement]:
+        """A local from 0 to the last index, which conditions change, mostly by what divides it."""
+        rng, high = self.rng, max(scope.high, 0)
+        self.names += 1
+        name = f"c{self.names}"
+
+        def value() -> str:
+            base = rng.choice(("i", f"({high} - i)", name))
+            around = f"({base} + {rng.randint(0, high)}) % {high + 1}"
+            return rng.choice((base, f"{base} // 2", f"{base} % 3", f"{base} & 1", around))
+
+        def change(depth: int) -> tuple[Statement, ...]:
+            test = f"{rng.choice(('i', name))} {rng.choice(('==', '!=', '<', '>'))} "
+            then: tuple[Statement, ...] = (Statement(f"{name} = {value()}"),)
+            if depth and rng.random() < 0.3:
+                then = (*then, *change(depth - 1))
+            if rng.random() < 0.3:
+                sides = (then, (Statement(f"{name} = {value()}"),))
+                return (Statement(f"if {test}{rng.randint(0, high)}:\nelse:", (), sides),)
+            return (Statement(f"if {test}{rng.randint(0, high)}:", (), (then,)),)
+
+        first = rng.choice(("i", f"{high} - i", "i // 2"))
+        changes = [each for _ in range(rng.randint(1, 2)) for each in change(1)]
+        scope.chosen.append((name, high))
+        return [Statement(f"{name}: int = {first}"), *changes]
 
     def store(self, scope: Scope) -> list[Statement]:
         target = self.target(scope)
