@@ -26,6 +26,7 @@ from tests.analysis.build import (
     when,
     workunit,
 )
+from tests.analysis.oracle import value
 
 coefficients = st.sampled_from([0, 0, 1, 1, 1, 2, -1])
 DATA = View("data")
@@ -130,35 +131,6 @@ def pairs(draw):
 
 
 # --------------------------------------------------------------------------- the oracle
-
-
-def value(node, env):
-    match node:
-        case nodes.Const():
-            return node.value
-        case nodes.Read():
-            return env[node.sym]
-        case nodes.Cast():
-            return value(node.operand, env)
-        case nodes.Select():
-            return value(node.then if value(node.condition, env) else node.orelse, env)
-        case nodes.Load():
-            return env[DATA.sym]
-        case nodes.Compare():
-            left, right = value(node.left, env), value(node.right, env)
-            return {
-                "<": left < right,
-                "<=": left <= right,
-                "==": left == right,
-                "!=": left != right,
-                ">": left > right,
-                ">=": left >= right,
-            }[node.op]
-    left, right = value(node.left, env), value(node.right, env)
-    if node.op in "/%":
-        quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
-        return quotient if node.op == "/" else left - right * quotient
-    return {"+": left + right, "-": left - right, "*": left * right, "&": left & right}[node.op]
 
 
 def element(where, indices, env):

@@ -32,6 +32,7 @@ from tests.analysis.build import (
     when,
     workunit,
 )
+from tests.analysis.oracle import value
 
 EXTENT = 40
 DATA = View("data")
@@ -124,14 +125,14 @@ class Machine:
     """What iterations of a call touch, step by step."""
 
     def __init__(self, shape, data: float) -> None:
-        self.steps, self.touched, self.data = 0, set(), data
+        self.steps, self.touched = 0, set()
         (begin,), (end,) = shape.space.begin, shape.space.end
         for self.iteration in range(begin, end):
-            self.locals = {shape.workunit.indices[0]: self.iteration}
+            self.locals = {shape.workunit.indices[0]: self.iteration, DATA.sym: data}
             self.run(shape.workunit.body)
 
     def touch(self, indices) -> None:
-        element = self.value(indices[0])
+        element = value(indices[0], self.locals)
         if 0 <= element < EXTENT:
             self.touched.add((self.iteration, element))
 
@@ -139,12 +140,12 @@ class Machine:
         for stmt in body:
             match stmt:
                 case nodes.Declare() | nodes.Assign():
-                    self.locals[stmt.sym] = self.value(stmt.value)
+                    self.locals[stmt.sym] = value(stmt.value, self.locals)
                 case nodes.If():
-                    self.run(stmt.then if self.value(stmt.condition) else stmt.orelse)
+                    self.run(stmt.then if value(stmt.condition, self.locals) else stmt.orelse)
                 case nodes.For():
-                    at, step = self.value(stmt.start), self.value(stmt.step)
-                    while step * at < step * self.value(stmt.stop):
+                    at, step = value(stmt.start, self.locals), value(stmt.step, self.locals)
+                    while step * at < step * value(stmt.stop, self.locals):
                         self.steps += 1
                         if self.steps > STEPS:
                             raise _TooLong
@@ -156,56 +157,13 @@ class Machine:
                 case nodes.Update():
                     self.touch(stmt.value.indices)
 
-    def value(self, e):
-        match e:
-            case nodes.Const():
-                return e.value
-            case nodes.Read():
-                return self.locals[e.sym]
-            case nodes.Load():
-                return self.data
-            case nodes.Cast():
-                value, bits = self.value(e.operand), 8 * e.dtype.size
-                value = int(value) & ((1 << bits) - 1)
-                return value - (1 << bits) if e.dtype.is_signed and value >> (bits - 1) else value
-            case nodes.Select():
-                return self.value(e.then if self.value(e.condition) else e.orelse)
-            case nodes.Unary():
-                value = self.value(e.operand)
-                return {"-": -value, "~": ~value, "!": not value}[e.op]
-            case nodes.Logical():
-                left = self.value(e.left)
-                return self.value(e.right) if left == (e.op == "&&") else left
-        return _OPERATIONS[e.op](self.value(e.left), self.value(e.right))
-
-
-def _quotient(a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-_OPERATIONS = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": _quotient,
-    "%": lambda a, b: a - b * _quotient(a, b),
-    "&": lambda a, b: a & b,
-    ">>": lambda a, b: a >> b,
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    ">": lambda a, b: a > b,
-    "<=": lambda a, b: a <= b,
-    ">=": lambda a, b: a >= b,
-}
-
 
 def related(relation) -> set[tuple[int, int]]:
     """The pairs of iterations and elements."""
     variables, constraints = _describe(relation, region(0, EXTENT), "p", "a")
     names = [f"p{n}" if n == 0 else f"a{n}" for n in range(len(relation.ranges))]
     (index,) = relation.indices
-    constraints.append("0 <= e < 40" if index is None else f"e = {index.text(names)}")
+    constraints.append(f"0 <= e < {EXTENT}" if index is None else f"e = {index.text(names)}")
     inner = ", ".join(v for v in variables if v != "p0")
     where = f"({' and '.join(constraints)})"
     found = set()

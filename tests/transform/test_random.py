@@ -13,18 +13,11 @@ from pyfuser.pipeline import for_c, kernel_of
 from pyfuser.trace.call import Space
 from pyfuser.transform.group import group_shapes
 from tests.analysis.build import S, View, both, call, region, select, trace, when, workunit
-from tests.analysis.test_relations import DATA, Maker
+from tests.analysis.test_relations import DATA, EXTENT, Maker
 from tests.codegen.build import Case
 from tests.nest.harness import PROCESSORS, assert_interpreted
 
-EXTENT = 40
-NARROW = {
-    DType.INT8: np.int8,
-    DType.UINT8: np.uint8,
-    DType.INT16: np.int16,
-    DType.INT32: np.int32,
-    DType.INT64: np.int64,
-}
+WHOLE = (DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT64)
 
 
 class Reader(Maker):
@@ -32,7 +25,7 @@ class Reader(Maker):
 
     def __init__(self, seed):
         super().__init__(seed)
-        self.dtype = self.choice([*NARROW])
+        self.dtype = self.choice(WHOLE)
         self.z, self.w = View("z", dtype=self.dtype), View("w", dtype=DType.INT32)
         self.i = S("i")
 
@@ -76,7 +69,7 @@ class Reader(Maker):
 
     def arrays(self):
         rng = np.random.default_rng(self.small(0, 99))
-        x, z = rng.random(EXTENT), rng.integers(0, 60, EXTENT).astype(NARROW[self.dtype])
+        x, z = rng.random(EXTENT), rng.integers(0, 60, EXTENT).astype(self.dtype.value)
         return [x, np.zeros(EXTENT), rng.random(1) - 0.5, z, np.zeros(EXTENT, np.int32)]
 
 
