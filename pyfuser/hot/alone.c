@@ -179,10 +179,9 @@ static PyObject *as_future(const Site *site, PyObject *number)
 PyObject *run_alone(Site *site, PyObject *pattern, PyObject *space, PyObject *const *values, PyObject *label, int now, int *usual)
 {
     PyObject *arguments[MAX_ARGUMENTS], *answer = NULL;
-    PyObject *devices = PyObject_GetAttr(R.use, R.devices), *runs = PyObject_GetAttr(R.session, R.run_name);
-    Py_XDECREF(devices);
+    PyObject *runs = PyObject_GetAttr(R.session, R.run_name);
     Py_XDECREF(runs);
-    if (devices != Py_False || runs != R.run_eagerly) return NULL;
+    if (devices_in_use() != !!(site->head & R.on_device) || runs != R.run_eagerly) return NULL;
     for (Py_ssize_t n = 0; n < site->params; n++) arguments[n] = values[site->order[n]];
     Key key;
     int at = -1;

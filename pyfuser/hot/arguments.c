@@ -146,9 +146,7 @@ static PyObject *region_of(PyObject *array, const Py_buffer *view, int kind)
 static int array_of(PyObject *array, long *code, PyObject **value)
 {
     Py_buffer view;
-    PyObject *devices = PyObject_GetAttr(R.use, R.devices);
-    Py_XDECREF(devices);
-    if (devices != Py_False) return 0;
+    if (devices_in_use()) return 0;
     if (PyObject_GetBuffer(array, &view, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
         PyErr_Clear();
         return 0;

@@ -11,7 +11,7 @@ static struct {
     PyObject *flush, *listening, *resume, *settle, *partial, *package;
     PyObject *name, *logging, *no_calls, *copied, *look_at;
     Py_ssize_t given, left, prepared, program, ran_gate;
-    Py_ssize_t function, stream;
+    Py_ssize_t function;
     struct { Py_ssize_t at, code, copied, made, program, why; } note;
     Py_ssize_t limit;
     int ready;
@@ -37,7 +37,7 @@ PyObject *bind_flush(PyObject *module, PyObject *args)
     if (place(F.Replay, "given", &F.given) < 0 || place(F.Replay, "left", &F.left) < 0 ||
         place(F.Replay, "prepared", &F.prepared) < 0 ||
         place(F.Replay, "program", &F.program) < 0 || place(F.Ran, "gate", &F.ran_gate) < 0 ||
-        place(tracer, "flush_function", &F.function) < 0 || place(tracer, "place", &F.stream) < 0 ||
+        place(tracer, "flush_function", &F.function) < 0 ||
         place(F.Flush, "at", &F.note.at) < 0 ||
         place(F.Flush, "code", &F.note.code) < 0 || place(F.Flush, "copied", &F.note.copied) < 0 ||
         place(F.Flush, "made", &F.note.made) < 0 || place(F.Flush, "program", &F.note.program) < 0 ||
@@ -151,6 +151,7 @@ static PyObject *find(PyObject *calls)
     if (replay != NULL) {
         PyObject *given = SLOT(replay, F.given);
         int fine = (PyObject *)Py_TYPE(replay) == F.Replay && Py_TYPE(SLOT(replay, F.prepared)) == &PreparedType &&
+                   is_on_device((Prepared *)SLOT(replay, F.prepared)) == devices_in_use() &&
                    PyDict_GetItemWithError(F.programs, given) == SLOT(replay, F.program);
         long long left = fine ? PyLong_AsLongLong(SLOT(replay, F.left)) : 0;  /* until a referee is asked */
         if (left > 0 && put(&SLOT(replay, F.left), left - 1) < 0) left = 0;
@@ -164,12 +165,11 @@ static PyObject *find(PyObject *calls)
 static int is_usual(PyObject *tracer)
 {
     if (SLOT(tracer, L.tracer.gate) != Py_None || SLOT(tracer, L.tracer.settle) != L.nothing_to_settle ||
-        SLOT(tracer, F.function) != F.flush || SLOT(tracer, F.stream) != Py_None ||
+        SLOT(tracer, F.function) != F.flush ||
         PyLong_AsLong(SLOT(tracer, L.tracer.postponed)) != 0)
         return 0;
-    PyObject *devices = PyObject_GetAttr(R.use, R.devices);
-    Py_XDECREF(devices);
-    if (devices != Py_False) return 0;
+    PyObject *where = SLOT(tracer, L.tracer.place);
+    if (devices_in_use() ? !device_is_here(where) : where != Py_None) return 0;
     PyObject *modules = PyImport_GetModuleDict();  /* nobody listens without `logging` */
     if (PyDict_GetItemWithError(modules, F.logging) == NULL) return !PyErr_Occurred();
     PyObject *log = PyObject_CallOneArg(F.listening, F.name);
@@ -180,7 +180,7 @@ static int is_usual(PyObject *tracer)
 /* Whether a step may run by itself: nothing is pending or under way, nobody looks. */
 int idle(void)
 {
-    if (!F.ready || !R.ready || SLOT(R.tracer, L.tracer.watch) != Py_None) return 0;
+    if (!F.ready || !R.ready || SLOT(R.tracer, L.tracer.watch) != Py_None || devices_in_use()) return 0;
     PyObject *calls = SLOT(R.tracer, L.tracer.calls);
     return PyList_CheckExact(calls) && PyList_GET_SIZE(calls) == 0 && is_usual(R.tracer);
 }
@@ -249,6 +249,7 @@ static int run(PyObject *tracer, PyObject *calls, PyObject *replay, PyObject *ga
         return -1;
     }
     add_to_counter(R.launches, outcome.done - (outcome.status != 0));
+    if (outcome.replayed) add_to_counter(R.graphs_count, 1);
     if (outcome.done == outcome.count && outcome.status == 0) {
         answer = settle(tracer, calls, empty) < 0 ? -1 : 1;
         undo(&fresh, outcome.done, gate);

@@ -28,7 +28,7 @@ typedef struct {
     struct { Py_ssize_t arguments, at, code, label, pattern, position, result, space, workunit; } call;
     struct { Py_ssize_t error, force, value, deferred, dtype; } future;
     struct { Py_ssize_t exports, handle, address, external, image, lent, nbytes, pending, root; } buffer;
-    struct { Py_ssize_t calls, recorded, raw, bytes, look_at, gate, settle, watch, postponed; } tracer;
+    struct { Py_ssize_t calls, recorded, raw, bytes, look_at, gate, settle, watch, postponed, place; } tracer;
     struct { Py_ssize_t latest, mean, runs; } timing;
     PyObject *dtypes[DTYPES];
     Py_ssize_t sizes[DTYPES];
@@ -89,7 +89,7 @@ PyObject *hot_zero_around(PyObject *module, PyObject *args);
 
 /* ------------------------------------------------------------------ steps.c and launch.c */
 
-enum { THREADS_SLOT, POINTER_SLOT, SCALAR_SLOT, BEGIN_SLOT, END_SLOT };
+enum { THREADS_SLOT, POINTER_SLOT, SCALAR_SLOT, BEGIN_SLOT, END_SLOT, WRITTEN_SLOT /* a pointer, on a device */ };
 
 /* What differs between runs of a launch: the slot, and where it comes from.
 
@@ -107,9 +107,18 @@ typedef struct {
     int call, dtype;
 } Result;
 
-/* A launch: its kernel, a template of its slots, what differs, and what it computes. */
+/* How a device launches a kernel: blocks and threads along three axes, bytes of a block, and the word in which
+   each parameter begins. */
+typedef struct {
+    unsigned shape[6], shared;
+    int device;
+    Py_ssize_t count, *where;
+} Grid;
+
+/* A launch: its kernel, a template of its slots, what differs, and what it computes. grid: NULL on the host. */
 typedef struct {
     void *entry;
+    Grid *grid;
     uint64_t *slots;
     Py_ssize_t count, patches, results;
     Patch *patch;
@@ -150,7 +159,7 @@ typedef struct {
 /* What has run of a program: how many launches, the status of the last, and their results. */
 typedef struct {
     Py_ssize_t done, count;
-    int status;
+    int status, replayed;  /* replayed: by one graph of a device */
     char *results;
     uint64_t some[64];
 } Outcome;
@@ -170,6 +179,8 @@ int tell(const Prepared *self, PyObject *ran, const Outcome *outcome);
 int settle(PyObject *tracer, PyObject *calls, PyObject *empty);
 void outcome_end(Outcome *outcome);
 
+int is_on_device(const Prepared *self);
+
 /* Runs the one launch of a call that was not made. 1: it ran, with *status, and *answer (NULL with an
    exception) is what it computed if that is 0. 0: it did not, and nothing was changed. -1: an exception. */
 int run_one(const Prepared *self, PyObject *space, PyObject *const *arguments, int threads, int *status, PyObject **answer);
@@ -181,8 +192,8 @@ typedef struct {
     PyObject *tracer, *switches, *block, *owned, *policies, *team, *use, *counters, *session, *harmless, *hosts;
     PyObject *view, *subview, *range, *md_range, *team_policy, *state, *ndarray, *space_class, *numpys_float;
     PyObject *classify, *describe, *prepare_alone, *divided, *compute, *acquire, *release, *run_eagerly, *looked_at;
-    PyObject *begin, *end, *league_size, *team_size, *space, *code_name, *region_name, *state_name, *record, *devices, *run_name, *keep;
-    Py_ssize_t allowed, careful, watched, everywhere, mode, marked, sites, limit, count, launches, flushes_count, replays_count;
+    PyObject *begin, *end, *league_size, *team_size, *space, *code_name, *region_name, *state_name, *record, *devices, *run_name, *keep, *stream;
+    Py_ssize_t allowed, careful, watched, everywhere, mode, marked, sites, limit, count, launches, flushes_count, replays_count, graphs_count;
     long float64, int32, int64, future, on_device;  /* codes of arguments */
     int divided_status;  /* of a kernel that ran and divided an integer by 0 */
     int ready;
@@ -249,6 +260,31 @@ PyObject *run_alone(Site *site, PyObject *pattern, PyObject *space, PyObject *co
 int may_wait(Site *site, PyObject *space, PyObject *const *values, int watched);
 int dtype_number(PyObject *dtype);
 void forget_alone(void);
+
+/* ------------------------------------------------------------------ device.c */
+
+enum { GRAPHS = 16, MAX_PARAMETERS = 512 };
+
+typedef struct {
+    uint64_t *words;
+    void *stream, *exec;
+    long long times;
+} Graph;
+
+/* Launches that came before, by all their words. */
+typedef struct {
+    Graph known[GRAPHS];
+    int next;
+} Graphs;
+
+PyObject *bind_device(PyObject *module, PyObject *args);
+PyObject *capture_on(PyObject *module, PyObject *handle);
+int devices_in_use(void);
+int device_is_here(PyObject *place);
+int device_takes(PyObject *value);
+int device_allocate(const Patch *patch, PyObject *region);
+void device_run(const Step *steps, Py_ssize_t count, Graphs *graphs, const Data *data, PyObject *place, Outcome *outcome);
+void device_graphs_end(Graphs *graphs);
 
 /* ------------------------------------------------------------------ blocks.c */
 

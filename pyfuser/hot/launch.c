@@ -17,6 +17,7 @@ struct Prepared {
     int turns;       /* so far; WARM at first, in bands, then one of each */
     double took[2];  /* the best of each */
     Team team;
+    Graphs *graphs;  /* of launches on a device; NULL: they run on the host */
 };
 
 enum { WARM = 1, TURNS = 7 };
@@ -27,11 +28,18 @@ static void prepared_dealloc(Prepared *self)
 {
     steps_end(self->steps, self->count);
     bands_end(self->bands, self->band_count);
+    if (self->graphs != NULL) device_graphs_end(self->graphs);
+    PyMem_Free(self->graphs);
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
-/* Prepared(((entry, slots, patches, results, timing), ...), (bands, ...), either): either: whether any number of
-   threads gives the same bits. */
+int is_on_device(const Prepared *self)
+{
+    return self->graphs != NULL;
+}
+
+/* Prepared(((entry, slots, patches, results, timing[, grid]), ...), (bands, ...), either): either: whether any number
+   of threads gives the same bits. All of them have a grid, or none. */
 static PyObject *prepared_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *steps, *bands = NULL;
@@ -42,6 +50,14 @@ static PyObject *prepared_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     if (self != NULL && (steps_of(steps, &self->steps, &self->count) < 0 ||
                          (bands != NULL && bands_of(bands, self->steps, self->count, &self->bands, &self->band_count) < 0)))
         Py_CLEAR(self);
+    Py_ssize_t grids = 0;
+    for (Py_ssize_t n = 0; self != NULL && n < self->count; n++) grids += self->steps[n].grid != NULL;
+    if (grids == 0) return (PyObject *)self;
+    self->graphs = PyMem_Calloc(1, sizeof *self->graphs);
+    if (grids != self->count || self->graphs == NULL) {
+        PyErr_SetString(PyExc_ValueError, "Prepared: launches of the host and of a device");
+        Py_CLEAR(self);
+    }
     return (PyObject *)self;
 }
 
@@ -58,12 +74,15 @@ void undo(Fresh *fresh, Py_ssize_t first, PyObject *gate)
 {
     int open = gate == NULL || PyList_GET_SIZE(gate) > 0;
     for (Py_ssize_t n = 0; n < fresh->count; n++) {
-        PyObject *buffer = fresh->buffers[n], *old = NULL;
+        PyObject *buffer = fresh->buffers[n], *old = NULL, *image = NULL;
         if (open && fresh->steps[n] >= first) {
             old = SLOT(buffer, L.buffer.root);
+            image = SLOT(buffer, L.buffer.image);
             SLOT(buffer, L.buffer.root) = Py_NewRef(Py_None);
+            SLOT(buffer, L.buffer.image) = Py_NewRef(Py_None);
         }
         Py_XDECREF(old);
+        Py_XDECREF(image);
         Py_DECREF(buffer);
     }
     PyMem_Free(fresh->buffers);
@@ -89,11 +108,31 @@ static int note_fresh(Fresh *fresh, PyObject *buffer, Py_ssize_t step)
     return 0;
 }
 
+/* `allocate` for steps of a device, where nothing is inherited. */
+static int allocate_on_device(const Prepared *self, const Data *data, Fresh *fresh)
+{
+    for (Py_ssize_t n = 0; n < self->count; n++)
+        for (int zeroed = 0; zeroed < 2; zeroed++)
+            for (Py_ssize_t k = 0; k < self->steps[n].patches; k++) {
+                const Patch *patch = &self->steps[n].patch[k];
+                if (patch->kind == SCALAR_SLOT || (patch->box == Py_None) != zeroed) continue;
+                PyObject *region = argument_of(data, patch->call, patch->place), *buffer = PyTuple_GET_ITEM(region, BUFFER);
+                if (SLOT(buffer, L.buffer.root) != Py_None || SLOT(buffer, L.buffer.image) != Py_None) continue;
+                if (!zeroed && note_fresh(fresh, buffer, n) < 0) return -1;
+                Py_INCREF(region);
+                int failed = device_allocate(patch, region);
+                Py_DECREF(region);
+                if (failed) return -1;
+            }
+    return 0;
+}
+
 /* Makes memory that steps need, first what they overwrite, but for what is inherited.
 
    -1: it failed, with an exception. */
 int allocate(const Prepared *self, const Data *data, Fresh *fresh)
 {
+    if (is_on_device(self)) return allocate_on_device(self, data, fresh);
     for (Py_ssize_t n = 0; n < self->count; n++)
         for (int zeroed = 0; zeroed < 2; zeroed++)
             for (Py_ssize_t k = 0; k < self->steps[n].patches; k++) {
@@ -266,13 +305,19 @@ int run_all(const Prepared *self, const Data *data, PyObject *gate, int threads,
         values += self->steps[n].results;
     }
     uint64_t some[128], *slots = words <= 128 ? some : PyMem_Malloc(words * 8);
-    outcome->done = outcome->status = 0;
+    outcome->done = outcome->status = outcome->replayed = 0;
     outcome->count = self->count;
     outcome->results = values <= 32 ? (char *)outcome->some : PyMem_Malloc(values * RESULT_BYTES);
     if (slots == NULL || outcome->results == NULL) {
         if (slots != some) PyMem_Free(slots);
         PyErr_NoMemory();
         return -1;
+    }
+    if (is_on_device(self)) {
+        if (PyList_GET_SIZE(gate) > 0)
+            device_run(self->steps, self->count, self->graphs, data, SLOT(R.tracer, L.tracer.place), outcome);
+        if (slots != some) PyMem_Free(slots);
+        return 0;
     }
     char *results = outcome->results;
     int timed = is_timed(self);
@@ -419,6 +464,14 @@ int run_one(const Prepared *self, PyObject *space, PyObject *const *arguments, i
     if (allocate(self, &data, &fresh) < 0) {
         undo(&fresh, 0, NULL);
         return -1;
+    }
+    if (is_on_device(self)) {
+        Outcome outcome = {0};
+        device_run(step, 1, self->graphs, &data, SLOT(R.tracer, L.tracer.place), &outcome);
+        undo(&fresh, outcome.done, NULL);
+        *status = 0;
+        if (outcome.done) *answer = Py_NewRef(Py_None);
+        return (int)outcome.done;
     }
     uint64_t some[64], result[2] = {0, 0};
     uint64_t *slots = step->count <= 64 ? some : PyMem_Malloc(step->count * 8);

@@ -19,6 +19,7 @@ static int places(PyObject *given)
     PLACE(buffer, lent) PLACE(buffer, nbytes) PLACE(buffer, pending) PLACE(buffer, root)
     PLACE(tracer, calls) PLACE(tracer, recorded) PLACE(tracer, raw) PLACE(tracer, gate)
     PLACE(tracer, settle) PLACE(tracer, watch) PRIVATE(tracer, bytes) PRIVATE(tracer, look_at) PLACE(tracer, postponed)
+    PLACE(tracer, place)
     PLACE(timing, latest) PLACE(timing, mean) PLACE(timing, runs)
 #undef PLACE
 #undef PRIVATE
@@ -86,11 +87,11 @@ static PyObject *bind_recording(PyObject *module, PyObject *args)
         place(R.state, "marked_by_fuse", &R.marked) < 0 || place(R.state, "sites", &R.sites) < 0 ||
         place(tracer, "limit", &R.limit) < 0 || place(team, "count", &R.count) < 0 ||
         place(counters, "launches", &R.launches) < 0 || place(counters, "flushes", &R.flushes_count) < 0 ||
-        place(counters, "replays", &R.replays_count) < 0)
+        place(counters, "replays", &R.replays_count) < 0 || place(counters, "graph_launches", &R.graphs_count) < 0)
         return NULL;
     static const struct { PyObject **where; const char *text; } names[] = {
         {&R.begin, "begin"}, {&R.end, "end"}, {&R.league_size, "league_size"}, {&R.team_size, "team_size"},
-        {&R.space, "space"}, {&R.code_name, "_code"}, {&R.region_name, "_region"}, {&R.state_name, "__pyfuser__"}, {&R.record, "record"}, {&R.devices, "devices"}, {&R.run_name, "run"}, {&R.keep, "keep"},
+        {&R.space, "space"}, {&R.code_name, "_code"}, {&R.region_name, "_region"}, {&R.state_name, "__pyfuser__"}, {&R.record, "record"}, {&R.devices, "devices"}, {&R.run_name, "run"}, {&R.keep, "keep"}, {&R.stream, "stream"},
     };
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
         Py_XSETREF(*names[n].where, PyUnicode_InternFromString(names[n].text));
@@ -142,6 +143,8 @@ static PyMethodDef functions[] = {
     {"bind", bind, METH_VARARGS, "bind(types, dtypes, structural, nothing_to_settle)"},
     {"bind_recording", bind_recording, METH_VARARGS, "bind_recording(objects, classes, functions, numbers)"},
     {"bind_flush", bind_flush, METH_VARARGS, "bind_flush(objects, classes, functions, package)"},
+    {"bind_device", bind_device, METH_VARARGS, "bind_device(classes, functions, addresses, repeats): see device.c."},
+    {"capture_on", capture_on, METH_O, "capture_on(handle): the stream that launches are captured on; 0: they are not."},
     {"bind_memory", bind_memory, METH_VARARGS, "bind_memory(classes, lists, numbers): see memory.c."},
     {"bind_views", bind_views, METH_VARARGS, "bind_views(names, objects): see views.c."},
     {"init_usual", (PyCFunction)(void (*)(void))init_usual, METH_FASTCALL, "init_usual(view, ...): see `usual_views`."},
@@ -177,7 +180,7 @@ PyMODINIT_FUNC PyInit__hot(void)
     Py_XDECREF(capsule);
     if (added < 0 || PyModule_AddType(module, &PreparedType) < 0 || PyModule_AddType(module, &DispatcherType) < 0 ||
         PyModule_AddType(module, &SiteType) < 0 || PyModule_AddType(module, &CapturedType) < 0 ||
-        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddType(module, &BlockType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 21) < 0) {
+        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddType(module, &BlockType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 22) < 0) {
         Py_DECREF(module);
         return NULL;
     }

@@ -222,6 +222,14 @@ static int runs_at_once(const Dispatcher *self, const Site *site, PyObject *spac
     return !is_direct(self, site, space, values, careful) ? 0 : careful ? CAREFUL : AT_ONCE;
 }
 
+/* Whether a call of a device runs where those that are pending do: on the current stream, as it asks for none. */
+static int is_at_place(PyObject *policy)
+{
+    PyObject *asked = PyLong_CheckExact(policy) ? Py_NewRef(Py_None) : PyObject_GetAttr(policy, R.stream);
+    Py_XDECREF(asked);
+    return asked == Py_None && device_is_here(SLOT(R.tracer, L.tracer.place));
+}
+
 /* One call, if it is of a usual kind: *usual is set then. */
 static PyObject *dispatch(Dispatcher *self, PyObject *const *args, Py_ssize_t count, PyObject *names, int *usual)
 {
@@ -246,7 +254,8 @@ static PyObject *dispatch(Dispatcher *self, PyObject *const *args, Py_ssize_t co
     PyObject *found = space_of(policy);
     if (found == NULL) return NULL;
     long head = PyLong_AsLong(PyTuple_GET_ITEM(found, 1));
-    if (head < 0 || head & R.on_device) return NULL;
+    const int on_device = head >= 0 && head & R.on_device;
+    if (head < 0 || (on_device && (careful || !is_at_place(policy)))) return NULL;
     Py_INCREF(found);
     Py_INCREF(state);
     const char pattern = *(char *)PyUnicode_DATA(self->pattern);
@@ -254,6 +263,7 @@ static PyObject *dispatch(Dispatcher *self, PyObject *const *args, Py_ssize_t co
     for (; made < given && fine; made++)
         fine = classify(PyTuple_GET_ITEM(names, made), args[2 + made], &codes[made], &values[made]);
     made -= !fine;
+    for (Py_ssize_t n = 0; on_device && n < made && fine; n++) fine = device_takes(values[n]);
     Site *site = fine ? site_of(state, pattern, self->pattern, head, PyTuple_GET_ITEM(found, 1), names, codes, given) : NULL;
     Py_XINCREF(site);
     if (site != NULL && !is_unchanged(site->free)) {
@@ -262,7 +272,7 @@ static PyObject *dispatch(Dispatcher *self, PyObject *const *args, Py_ssize_t co
     }
     if (site != NULL && in_ranges(site, values)) {
         PyObject *space = PyTuple_GET_ITEM(found, 0);
-        int direct = mode == 1 ? runs_at_once(self, site, space, values, careful) : 0;
+        int direct = mode == 1 && !on_device ? runs_at_once(self, site, space, values, careful) : 0;
         if (mode == 1 && !direct) {
             *usual = !careful || may_wait(site, space, values, self->watched);
             if (*usual) answer = record_call(self, site, space, values, label);

@@ -9,16 +9,43 @@ void steps_end(Step *steps, Py_ssize_t count)
         PyMem_Free(step->slots);
         PyMem_Free(step->patch);
         PyMem_Free(step->result);
+        if (step->grid != NULL) PyMem_Free(step->grid->where);
+        PyMem_Free(step->grid);
         Py_XDECREF(step->timing);
     }
     PyMem_Free(steps);
 }
 
+/* The grid (shape, shared, device, where) of a step. */
+static int grid_of(Step *step, PyObject *given)
+{
+    PyObject *where;
+    Grid *grid = step->grid = PyMem_Calloc(1, sizeof *grid);
+    if (grid == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    unsigned *to = grid->shape;
+    if (!PyArg_ParseTuple(given, "(IIIIII)IiO!", to, to + 1, to + 2, to + 3, to + 4, to + 5, &grid->shared, &grid->device,
+                          &PyTuple_Type, &where))
+        return -1;
+    grid->count = PyTuple_GET_SIZE(where);
+    grid->where = PyMem_Malloc((grid->count + 1) * sizeof *grid->where);
+    if (grid->where == NULL) PyErr_NoMemory();
+    for (Py_ssize_t n = 0; n < grid->count && grid->where != NULL; n++) {
+        grid->where[n] = PyLong_AsSsize_t(PyTuple_GET_ITEM(where, n));
+        if (grid->where[n] < 0 || grid->where[n] >= step->count || grid->count > MAX_PARAMETERS)
+            PyErr_SetString(PyExc_ValueError, "a parameter outside of its words");
+    }
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 static int step_of(Step *step, PyObject *given)
 {
-    PyObject *slots, *patches, *results, *timing;
+    PyObject *slots, *patches, *results, *timing, *grid = NULL;
     unsigned long long entry;
-    if (!PyArg_ParseTuple(given, "KSO!O!O", &entry, &slots, &PyTuple_Type, &patches, &PyTuple_Type, &results, &timing))
+    if (!PyArg_ParseTuple(given, "KSO!O!O|O!", &entry, &slots, &PyTuple_Type, &patches, &PyTuple_Type, &results, &timing,
+                          &PyTuple_Type, &grid))
         return -1;
     step->entry = (void *)(uintptr_t)entry;
     step->timing = Py_NewRef(timing);
@@ -31,6 +58,7 @@ static int step_of(Step *step, PyObject *given)
         return -1;
     }
     memcpy(step->slots, PyBytes_AS_STRING(slots), step->count * 8);
+    if (grid != NULL && grid_of(step, grid) < 0) return -1;
     for (step->patches = 0; step->patches < PyTuple_GET_SIZE(patches); step->patches++) {
         Patch *patch = &step->patch[step->patches];
         PyObject *box;
@@ -52,7 +80,7 @@ static int step_of(Step *step, PyObject *given)
     return 0;
 }
 
-/* Steps from a tuple of (entry, slots, patches, results, timing); what is made stays after an error, too. */
+/* Steps from a tuple of (entry, slots, patches, results, timing[, grid]); what is made stays after an error, too. */
 int steps_of(PyObject *given, Step **steps, Py_ssize_t *count)
 {
     Py_ssize_t size = PyTuple_GET_SIZE(given);

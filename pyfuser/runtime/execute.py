@@ -60,8 +60,9 @@ def execute(
             raise_failed(program.launches[len(ran) - 1], calls, ran)
         before = time.perf_counter()
         if program.graphs is not None:
-            run_together(program.launches, calls, program.graphs, ran)
-            COUNTERS.launches += len(program.launches)
+            left = program.launches[len(ran) :]
+            run_together(left, calls, program.graphs, ran)
+            COUNTERS.launches += len(left)
             return
         for launch in program.launches[len(ran) :]:
             run_launch(launch, calls, ran)

@@ -66,7 +66,11 @@ class Account:
         self.prepared: Any = replay.MISSING
         sizes = lifetimes.sizes_of(program.given)
         most = sum(sizes[_cluster(program.given, source)] for source in self.arrays)
-        self.hopeless = most < NOW.running.postponed_bytes or left_out("postpone")
+        self.hopeless = (
+            most < NOW.running.postponed_bytes
+            or left_out("postpone")
+            or program.graphs is not None  # a device's stores are not left out
+        )
 
     def missed(self) -> None:
         """Somebody read an array, or overwrote what it is computed from."""

@@ -36,6 +36,7 @@ from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Box, Buffer, Region
 from pyfuser.trace.tracer import Tracer, nothing_to_settle
 from pyfuser.transform.kernel import Axes
+from pyfuser.transform.overwrites import box_of
 
 _KINDS = {"threads": 0, "pointer": 1, "scalar": 2, "begin": 3, "end": 4}
 _NUMBERS = {dtype: n for n, dtype in enumerate(DType)}
@@ -82,12 +83,18 @@ def prepared_alone(pattern: str, space: Space, workunit: Workunit, arguments: An
     if found is None:
         return None
     kernel, launchable, rows = found
-    if not isinstance(launchable, native.Launchable) or isinstance(launchable.spec, SweepSpec):
+    if not launchable.on_device and (
+        not isinstance(launchable, native.Launchable) or isinstance(launchable.spec, SweepSpec)
+    ):
         return None
     places = [slot.argument for slot in kernel.slots]
     if len(places) == len(arguments):
         places = list(range(len(places)))
     boxes = dict(zip(kernel.overwrites, kernel.along, strict=True))
+    count = 2 * len(space.begin) + len(structural_scalars(workunit))
+    if launchable.on_device:
+        return _alone_on_device(launchable, space, arguments, places, boxes, rows, count)
+    assert isinstance(launchable, native.Launchable)
     dtypes = [accumulator.sym.dtype for accumulator in accumulators_of(loops_of(launchable.spec))]
     results = tuple((0, _NUMBERS[dtype]) for dtype in dtypes)
     given = [arguments[place] for place in places]
@@ -98,8 +105,39 @@ def prepared_alone(pattern: str, space: Space, workunit: Workunit, arguments: An
         return None
     if step is None or len(results) != (pattern != "for"):
         return None
-    count = 2 * len(space.begin) + len(structural_scalars(workunit))
     return HOT.Prepared((step,)), launchable, tuple(coefficients(rows, count))
+
+
+def _alone_on_device(
+    launchable: Any,
+    space: Space,
+    arguments: Any,
+    places: Sequence[int],
+    along: Mapping[int, Axes],
+    rows: Any,
+    count: int,
+) -> Any:
+    """`prepared_alone` for a kernel of a device, whose grid is that of one space."""
+    given = [arguments[place] for place in places]
+    boxes = {n: box_of(axes, space, given[n].shape) for n, axes in along.items()}
+    try:
+        step = _on_device(launchable, space, given, [(0, n) for n in places], boxes)
+    except (struct.error, OverflowError):
+        return None
+    return step and (HOT.Prepared((step,)), launchable, tuple(coefficients(rows, count)))
+
+
+def _on_device(
+    launchable: Any,
+    space: Any,
+    arguments: Sequence[Any],
+    sources: Sequence[Source | None],
+    boxes: Mapping[int, Box],
+) -> Any:
+    """A launch on a device as a step; None if it is left to Python."""
+    from pyfuser.engine.gpu.steps import step_of  # programs without a GPU do not load it
+
+    return step_of(launchable, space, arguments, sources, boxes)
 
 
 def raise_divided(launchable: native.Launchable, call: Call) -> None:
@@ -143,10 +181,12 @@ def filled(
     heirs: by argument, whose memory it gets.
     """
     launchable = launch.launchable
+    arguments = arguments_of(launch, calls)
+    if launchable.on_device:
+        return _on_device(launchable, launch.space, arguments, sources, boxes_of(launch, arguments))
     results = _results(launch, calls)
     if results is None or not isinstance(launchable, native.Launchable):
         return None
-    arguments = arguments_of(launch, calls)
     boxes = boxes_of(launch, arguments)
     return _filled(
         launchable, launch.space, arguments, sources, boxes, results, launch.timing, heirs

@@ -108,7 +108,7 @@ def look(calls: list[Call]) -> Looked:
     """Look for what earlier flushes of such calls ran."""
     if SETTINGS.verify or SETTINGS.debug or SETTINGS.sync or SETTINGS.engine != "native":
         return Looked(None, None, WATCHED)
-    if USE.devices:
+    if USE.devices and SESSION.tracer.place is None:
         return Looked(None, None, DEVICES)
     key = key_now(calls)
     if key is None:
@@ -122,6 +122,8 @@ def look(calls: list[Call]) -> Looked:
     program = replay.program
     if SESSION.programs.get(program.given) is not program:
         return Looked(key, None, NEW)
+    if USE.devices and program.graphs is None:  # the host runs it, perhaps on what a device has
+        return Looked(key, None, DEVICES)
     return Looked(key, replay)
 
 
@@ -140,7 +142,7 @@ def keep(key: Key | None, program: Program, calls: Sequence[Call]) -> None:
     """
     referee = program.referee
     left = referee.wait(program) if referee is not None and referee.open else FOREVER
-    if key is None or left == 0 or program.graphs is not None:
+    if key is None or left == 0 or (program.graphs is None and USE.devices):
         return
     known: dict[Any, Replay] = SESSION.replays.get(key.words) or SESSION.replays.keep(key.words, {})
     replay = known.get(key.facts)

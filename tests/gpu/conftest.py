@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
-from pyfuser.engine.gpu import library
+from pyfuser.engine.gpu import library, steps
 from pyfuser.frontends.embedded import spaces
 from pyfuser.runtime.session import TRACER
 from pyfuser.trace.images import USE
@@ -50,6 +51,28 @@ def fake_modules() -> dict[str, ModuleType]:
         sys.modules.update(hidden)
 
 
+@cache
+def _launch_function() -> Any:
+    """The stand-in's `launchKernel` as a function of C, for the extension."""
+    driver = fake_modules()["cupy.cuda.driver"]
+    of_c = ctypes.c_int, ctypes.c_void_p, *[ctypes.c_uint] * 7, *[ctypes.c_void_p] * 3
+
+    @ctypes.CFUNCTYPE(*of_c)
+    def launch(function: int, *arguments: Any) -> int:
+        try:
+            driver.launchKernel(function or 0, *(argument or 0 for argument in arguments))
+        except Exception:  # Python launches it again, and sees it
+            return 1
+        return 0
+
+    return launch
+
+
+def launch_address() -> int:
+    """Where it is."""
+    return ctypes.cast(_launch_function(), ctypes.c_void_p).value or 0
+
+
 def _is_cupy(name: str) -> bool:
     return name.split(".", maxsplit=1)[0] == "cupy"
 
@@ -62,6 +85,7 @@ def on_gpu() -> Iterator[Any]:
         if real is None:
             for name, module in fake_modules().items():
                 patch.setitem(sys.modules, name, module)
+            patch.setattr(steps, "addresses", lambda library: (launch_address(), *(0,) * 6))
         pyfuser.sync()
         library._library.cache_clear()
         before = pk.get_default_space()

@@ -196,7 +196,8 @@ class Launchable:
         numbers: tuple[Any, ...] = result.numbers(self.dtypes)
         return numbers
 
-    def allocate(self, region: Region, box: Box) -> None:
+    @staticmethod
+    def allocate(region: Region, box: Box) -> None:
         """Make memory of which `run` overwrites a box: not zeroed, if that is all of it."""
         begin, end = box
         whole = not any(begin) and tuple(end) == region.shape

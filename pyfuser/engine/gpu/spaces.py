@@ -9,6 +9,7 @@ import numpy as np
 
 from pyfuser.engine.gpu.device import DEVICES, current
 from pyfuser.engine.gpu.library import library, loaded
+from pyfuser.engine.gpu.steps import set_up
 from pyfuser.ir.dtypes import from_numpy
 from pyfuser.support.errors import ArgumentError, DeviceError
 from pyfuser.trace.images import USE, Image
@@ -17,22 +18,26 @@ from pyfuser.trace.memory import Buffer, Region, contiguous
 
 def use(space: str) -> None:
     """Get ready to run kernels in an execution space. Raises DeviceError if that cannot be."""
-    library(space)
+    found = library(space)
     USE.devices = True
+    set_up(found, Place)
 
 
 class Place:
     """A stream of a GPU, to be made the current one: `with place:`.
 
-    asked: whether a call asked for this stream, which then need not be the current one.
+    asked: whether a call asked for this stream, which then need not be the current one. number,
+    handles: of a stream that was not asked for, what its device has (see `Device`).
     """
 
-    __slots__ = ("_before", "asked", "device", "stream")
+    __slots__ = ("_before", "asked", "device", "handles", "number", "stream")
 
     def __init__(self, device: int, stream: Any, asked: bool) -> None:
         self.device = device
         self.stream = stream
         self.asked = asked
+        self.number = -1
+        self.handles: dict[int, int] = {}
         self._before: list[int] = []
 
     def same(self, other: Place) -> bool:
@@ -70,7 +75,11 @@ def place(stream: Any, known: Place | None) -> Place:
     if not asked:
         stream = found.cuda.get_current_stream()
     fresh = Place(device, stream, asked)
-    return known if known is not None and known.same(fresh) else fresh
+    if known is not None and known.same(fresh):
+        return known
+    if not asked:
+        fresh.number, fresh.handles = current().stream(), DEVICES[device].handles
+    return fresh
 
 
 def check_stream(space: str, stream: Any) -> None:
