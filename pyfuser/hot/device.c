@@ -12,10 +12,12 @@ Launches that come with the same words again and again are captured as a graph o
 typedef int (*LaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
 
 static struct {
-    PyTypeObject *Place, *Image;
+    PyTypeObject *Place, *Image, *Number;
     struct { Py_ssize_t device, stream, asked, number, handles; } place;
     struct { Py_ssize_t address, current, foreign, spent, stream; } image;
-    PyObject *get_device, *get_stream, *make;
+    struct { Py_ssize_t dtype, place, results; } number;
+    struct { Py_ssize_t address, stream; } results;
+    PyObject *get_device, *get_stream, *make, *read;
     LaunchKernel launch;
     struct {
         int (*begin)(void *, int), (*end)(void *, void **), (*instantiate)(void **, void *, unsigned long long);
@@ -25,23 +27,31 @@ static struct {
     long long repeats;  /* of launches, before they are captured */
 } D;
 
-/* bind_device((Place, Image), (get_device, get_stream, make), (launch, addresses of functions of graphs ...), repeats) */
+/* What `Grid.room` makes. */
+enum { OWNER, NUMBERS, RESULTS, WORKSPACE };
+
+/* bind_device((Place, Image, Number, Results), (get_device, get_stream, make), (launch, addresses of functions of graphs ...), repeats) */
 PyObject *bind_device(PyObject *module, PyObject *args)
 {
-    PyObject *get_device, *get_stream, *make, *Place, *Image;
+    PyObject *get_device, *get_stream, *make, *Place, *Image, *Number, *Results;
     unsigned long long to[7];
     D.launch = NULL;
-    if (!PyArg_ParseTuple(args, "(OO)(OOO)(KKKKKKK)L", &Place, &Image, &get_device, &get_stream, &make, &to[0], &to[1],
+    if (!PyArg_ParseTuple(args, "(OOOO)(OOO)(KKKKKKK)L", &Place, &Image, &Number, &Results, &get_device, &get_stream, &make, &to[0], &to[1],
                           &to[2], &to[3], &to[4], &to[5], &to[6], &D.repeats))
         return NULL;
     if (place(Place, "device", &D.place.device) < 0 || place(Place, "stream", &D.place.stream) < 0 ||
         place(Place, "asked", &D.place.asked) < 0 || place(Place, "number", &D.place.number) < 0 ||
         place(Place, "handles", &D.place.handles) < 0 || place(Image, "address", &D.image.address) < 0 ||
         place(Image, "current", &D.image.current) < 0 || place(Image, "foreign", &D.image.foreign) < 0 ||
-        place(Image, "spent", &D.image.spent) < 0 || place(Image, "stream", &D.image.stream) < 0)
+        place(Image, "spent", &D.image.spent) < 0 || place(Image, "stream", &D.image.stream) < 0 ||
+        place(Number, "dtype", &D.number.dtype) < 0 || place(Number, "_place", &D.number.place) < 0 ||
+        place(Number, "results", &D.number.results) < 0 || place(Results, "address", &D.results.address) < 0 ||
+        place(Results, "stream", &D.results.stream) < 0)
         return NULL;
     Py_XSETREF(D.Place, (PyTypeObject *)Py_NewRef(Place));
     Py_XSETREF(D.Image, (PyTypeObject *)Py_NewRef(Image));
+    Py_XSETREF(D.Number, (PyTypeObject *)Py_NewRef(Number));
+    Py_XSETREF(D.read, PyUnicode_InternFromString("read"));
     Py_XSETREF(D.get_device, Py_NewRef(get_device));
     Py_XSETREF(D.get_stream, Py_NewRef(get_stream));
     Py_XSETREF(D.make, Py_NewRef(make));
@@ -120,7 +130,26 @@ int device_allocate(const Patch *patch, PyObject *region)
     return done == NULL ? -1 : 0;
 }
 
+/* The value that the one launch of a call has computed: waits for it. */
+PyObject *device_value(const Data *data)
+{
+    PyObject *numbers = PyTuple_GET_ITEM(PyTuple_GET_ITEM(data->made, 0), NUMBERS);
+    return PyObject_CallMethodNoArgs(PyTuple_GET_ITEM(numbers, 0), D.read);
+}
+
 /* ------------------------------------------------------------------ filling in */
+
+/* Where on the device the value of a Future is, or will be when what comes before has run; 0: it is not there for a
+   launch on this stream, or has another type. */
+static uint64_t address_of(PyObject *future, int dtype, PyObject *stream)
+{
+    PyObject *number = Py_TYPE(future) == L.Future ? SLOT(future, L.future.deferred) : Py_None;
+    if (Py_TYPE(number) != D.Number || SLOT(number, D.number.dtype) != L.dtypes[dtype]) return 0;
+    PyObject *results = SLOT(number, D.number.results);
+    if (PyObject_RichCompareBool(SLOT(results, D.results.stream), stream, Py_EQ) != 1) return 0;
+    return PyLong_AsUnsignedLongLong(SLOT(results, D.results.address)) +
+           RESULT_BYTES * PyLong_AsLongLong(SLOT(number, D.number.place));
+}
 
 /* Whether a launch on a stream may use an image as it is. */
 static int is_ready(PyObject *buffer, int written, PyObject *number)
@@ -138,14 +167,20 @@ static int is_ready(PyObject *buffer, int written, PyObject *number)
     return SLOT(buffer, L.buffer.root) == Py_None && PyLong_AsLongLong(SLOT(image, D.image.spent)) == 0;
 }
 
-static int fill(const Step *step, const Data *data, PyObject *number, uint64_t *words)
+static int fill(const Step *step, const Data *data, PyObject *made, PyObject *number, uint64_t *words)
 {
     memcpy(words, step->slots, step->count * 8);
     for (Py_ssize_t k = 0; k < step->patches; k++) {
         const Patch *patch = &step->patch[k];
+        if (patch->kind == RESULTS_SLOT || patch->kind == WORKSPACE_SLOT) {
+            words[patch->slot] = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(made, patch->kind == RESULTS_SLOT ? RESULTS : WORKSPACE));
+            continue;
+        }
         PyObject *argument = argument_of(data, patch->call, patch->place);
-        if (patch->kind == SCALAR_SLOT) {
-            if (!scalar_of(argument, patch->dtype, &words[patch->slot])) return 0;
+        if (patch->kind == SCALAR_SLOT || patch->kind == NUMBER_SLOT) {
+            uint64_t where = patch->kind == NUMBER_SLOT ? address_of(argument, patch->dtype, number) : 0;
+            if (where) words[patch->slot + 1] = where;
+            else if (!scalar_of(argument, patch->dtype, &words[patch->slot])) return 0;
             continue;
         }
         PyObject *buffer = PyTuple_GET_ITEM(argument, BUFFER);
@@ -170,7 +205,8 @@ static int launch(const Step *step, uint64_t *words, void *stream)
 static void forget_graph(Graph *graph)
 {
     PyMem_Free(graph->words);
-    if (graph->exec != NULL && D.graph.destroy != NULL) D.graph.destroy(graph->exec);
+    if (graph->exec != NULL && !at_exit())  /* where the driver may be gone */
+         D.graph.destroy(graph->exec);
     memset(graph, 0, sizeof *graph);
 }
 
@@ -210,6 +246,19 @@ static void capture(Graph *graph, const Step *steps, Py_ssize_t count, uint64_t 
     D.capturing = NULL;
 }
 
+/* Tells the Futures of steps [first, last) where their values will be; numbers: or that they are nowhere. */
+static void give(const Step *steps, Py_ssize_t first, Py_ssize_t last, const Data *data, int numbers)
+{
+    if (data->made == NULL || data->calls == NULL) return;
+    for (Py_ssize_t n = first; n < last; n++)
+        for (Py_ssize_t k = 0; k < steps[n].results; k++) {
+            PyObject *future = SLOT(PyList_GET_ITEM(data->calls, steps[n].result[k].call), L.call.result);
+            PyObject *made = PyTuple_GET_ITEM(data->made, n);
+            PyObject *number = numbers ? PyTuple_GET_ITEM(PyTuple_GET_ITEM(made, NUMBERS), k) : Py_None;
+            Py_XSETREF(SLOT(future, L.future.deferred), Py_NewRef(number));
+        }
+}
+
 /* Runs steps until one cannot be filled in or fails, which Python does again and says why. */
 void device_run(const Step *steps, Py_ssize_t count, Graphs *graphs, const Data *data, PyObject *place, Outcome *outcome)
 {
@@ -225,7 +274,11 @@ void device_run(const Step *steps, Py_ssize_t count, Graphs *graphs, const Data 
     }
     PyObject *number = SLOT(place, D.place.number);
     void *stream = (void *)(uintptr_t)handle;
-    for (at = words; filled < count && fill(&steps[filled], data, number, at); filled++) at += steps[filled].count;
+    for (at = words; filled < count; at += steps[filled++].count) {
+        PyObject *made = data->made == NULL ? NULL : PyTuple_GET_ITEM(data->made, filled);
+        if (!fill(&steps[filled], data, made, number, at)) break;
+        give(steps, filled, filled + 1, data, 1);  /* a later step may read it from there */
+    }
     PyErr_Clear();
     Graph *graph = NULL;
     if (filled == count && count > 1 && D.capturing != NULL) graph = graph_of(graphs, words, size, stream);
@@ -239,5 +292,6 @@ void device_run(const Step *steps, Py_ssize_t count, Graphs *graphs, const Data 
             if (launch(&steps[outcome->done], at, stream)) break;
     }
     Py_END_ALLOW_THREADS
+    give(steps, outcome->done, filled, data, 0);
     if (words != some) PyMem_Free(words);
 }

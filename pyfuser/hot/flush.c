@@ -225,7 +225,7 @@ static int run(PyObject *tracer, PyObject *calls, PyObject *replay, PyObject *ga
     const Prepared *prepared = (const Prepared *)SLOT(replay, F.prepared);
     PyObject *program = SLOT(replay, F.program);
     Py_ssize_t count = PyList_GET_SIZE(calls);
-    Data data = {calls, NULL, NULL};
+    Data data = {.calls = calls};
     Fresh fresh = {0};
     Outcome outcome;
     int answer = 0;

@@ -14,6 +14,12 @@ the other at any call. Whatever is not the usual case is left to Python, before 
 #include <stdint.h>
 #include <time.h>
 
+#if PY_VERSION_HEX >= 0x030D0000
+#define at_exit Py_IsFinalizing
+#else
+#define at_exit _Py_IsFinalizing
+#endif
+
 /* Fields of a Region, a named tuple. */
 enum { BUFFER, OFFSET, STRIDES, SHAPE, DTYPE };
 
@@ -89,7 +95,8 @@ PyObject *hot_zero_around(PyObject *module, PyObject *args);
 
 /* ------------------------------------------------------------------ steps.c and launch.c */
 
-enum { THREADS_SLOT, POINTER_SLOT, SCALAR_SLOT, BEGIN_SLOT, END_SLOT, WRITTEN_SLOT /* a pointer, on a device */ };
+enum { THREADS_SLOT, POINTER_SLOT, SCALAR_SLOT, BEGIN_SLOT, END_SLOT, /* on a device: */
+       WRITTEN_SLOT /* a pointer */, RESULTS_SLOT, WORKSPACE_SLOT, NUMBER_SLOT /* a scalar, and where it is */ };
 
 /* What differs between runs of a launch: the slot, and where it comes from.
 
@@ -108,11 +115,12 @@ typedef struct {
 } Result;
 
 /* How a device launches a kernel: blocks and threads along three axes, bytes of a block, and the word in which
-   each parameter begins. */
+   each parameter begins. room: makes (results, their numbers, their address, that of working memory), or None. */
 typedef struct {
     unsigned shape[6], shared;
     int device;
     Py_ssize_t count, *where;
+    PyObject *room;
 } Grid;
 
 /* A launch: its kernel, a template of its slots, what differs, and what it computes. grid: NULL on the host. */
@@ -143,23 +151,26 @@ PyObject *place_result(const char *result, int dtype);
 typedef struct Prepared Prepared;
 extern PyTypeObject PreparedType;
 
-/* The arguments of the calls: a list of Calls, or of one that is not made, its arguments and space. */
+/* The arguments of the calls: a list of Calls, or of one that is not made, its arguments and space.
+   made: by `Grid.room` of each step, or NULL. */
 typedef struct {
     PyObject *calls;
     PyObject *const *arguments;
-    PyObject *space;
+    PyObject *space, *made;
 } Data;
 
 /* Buffers that were made without zeros, and the step that overwrites them. */
 typedef struct {
     PyObject **buffers;
     Py_ssize_t *steps, count, room;
+    PyObject *made;  /* as in `Data` */
 } Fresh;
 
 /* What has run of a program: how many launches, the status of the last, and their results. */
 typedef struct {
     Py_ssize_t done, count;
     int status, replayed;  /* replayed: by one graph of a device */
+    PyObject *made;        /* as in `Data` */
     char *results;
     uint64_t some[64];
 } Outcome;
@@ -172,7 +183,7 @@ PyObject *argument_of(const Data *data, int call, int place);
 int inherits(const Patch *patch, const Data *data);
 int inherit(const Step *step, const Data *data);
 void zero_rest(PyObject *region, PyObject *box, int64_t bytes, char *at);
-int allocate(const Prepared *self, const Data *data, Fresh *fresh);
+int allocate(const Prepared *self, Data *data, Fresh *fresh);
 void undo(Fresh *fresh, Py_ssize_t first, PyObject *gate);
 int run_all(const Prepared *self, const Data *data, PyObject *gate, int threads, Outcome *outcome);
 int tell(const Prepared *self, PyObject *ran, const Outcome *outcome);
@@ -283,6 +294,7 @@ int devices_in_use(void);
 int device_is_here(PyObject *place);
 int device_takes(PyObject *value);
 int device_allocate(const Patch *patch, PyObject *region);
+PyObject *device_value(const Data *data);
 void device_run(const Step *steps, Py_ssize_t count, Graphs *graphs, const Data *data, PyObject *place, Outcome *outcome);
 void device_graphs_end(Graphs *graphs);
 

@@ -87,6 +87,7 @@ void undo(Fresh *fresh, Py_ssize_t first, PyObject *gate)
     }
     PyMem_Free(fresh->buffers);
     PyMem_Free(fresh->steps);
+    Py_XDECREF(fresh->made);
 }
 
 static int note_fresh(Fresh *fresh, PyObject *buffer, Py_ssize_t step)
@@ -109,13 +110,20 @@ static int note_fresh(Fresh *fresh, PyObject *buffer, Py_ssize_t step)
 }
 
 /* `allocate` for steps of a device, where nothing is inherited. */
-static int allocate_on_device(const Prepared *self, const Data *data, Fresh *fresh)
+static int allocate_on_device(const Prepared *self, Data *data, Fresh *fresh)
 {
+    for (Py_ssize_t n = 0; n < self->count; n++) {
+        if (self->steps[n].grid->room == Py_None) continue;
+        if (fresh->made == NULL) fresh->made = data->made = PyTuple_New(self->count);
+        PyObject *made = data->made == NULL ? NULL : PyObject_CallNoArgs(self->steps[n].grid->room);
+        if (made == NULL) return -1;
+        PyTuple_SET_ITEM(data->made, n, made);
+    }
     for (Py_ssize_t n = 0; n < self->count; n++)
         for (int zeroed = 0; zeroed < 2; zeroed++)
             for (Py_ssize_t k = 0; k < self->steps[n].patches; k++) {
                 const Patch *patch = &self->steps[n].patch[k];
-                if (patch->kind == SCALAR_SLOT || (patch->box == Py_None) != zeroed) continue;
+                if ((patch->kind != POINTER_SLOT && patch->kind != WRITTEN_SLOT) || (patch->box == Py_None) != zeroed) continue;
                 PyObject *region = argument_of(data, patch->call, patch->place), *buffer = PyTuple_GET_ITEM(region, BUFFER);
                 if (SLOT(buffer, L.buffer.root) != Py_None || SLOT(buffer, L.buffer.image) != Py_None) continue;
                 if (!zeroed && note_fresh(fresh, buffer, n) < 0) return -1;
@@ -130,7 +138,7 @@ static int allocate_on_device(const Prepared *self, const Data *data, Fresh *fre
 /* Makes memory that steps need, first what they overwrite, but for what is inherited.
 
    -1: it failed, with an exception. */
-int allocate(const Prepared *self, const Data *data, Fresh *fresh)
+int allocate(const Prepared *self, Data *data, Fresh *fresh)
 {
     if (is_on_device(self)) return allocate_on_device(self, data, fresh);
     for (Py_ssize_t n = 0; n < self->count; n++)
@@ -256,8 +264,10 @@ int tell(const Prepared *self, PyObject *ran, const Outcome *outcome)
     int collects = PyGC_Disable(), failed = 0;
     const char *results = outcome->results;
     for (Py_ssize_t n = 0; n < outcome->done; results += self->steps[n].results * RESULT_BYTES, n++) {
-        PyObject *entry = Py_BuildValue("(iy#)", n == outcome->done - 1 ? outcome->status : 0, results,
-                                        self->steps[n].results * (Py_ssize_t)RESULT_BYTES);
+        PyObject *made = outcome->made == NULL ? NULL : PyTuple_GET_ITEM(outcome->made, n);
+        PyObject *entry = made != NULL ? Py_BuildValue("(iO)", 0, PyTuple_GET_ITEM(made, 0))
+                                       : Py_BuildValue("(iy#)", n == outcome->done - 1 ? outcome->status : 0, results,
+                                                       self->steps[n].results * (Py_ssize_t)RESULT_BYTES);
         failed |= entry == NULL || PyList_Append(ran, entry) < 0;
         Py_XDECREF(entry);
     }
@@ -268,6 +278,7 @@ int tell(const Prepared *self, PyObject *ran, const Outcome *outcome)
 void outcome_end(Outcome *outcome)
 {
     if (outcome->results != (char *)outcome->some) PyMem_Free(outcome->results);
+    Py_XDECREF(outcome->made);
 }
 
 /* Whether this run is timed: the first ones are, then each sixteenth, as that takes as long as a launch. */
@@ -307,6 +318,7 @@ int run_all(const Prepared *self, const Data *data, PyObject *gate, int threads,
     uint64_t some[128], *slots = words <= 128 ? some : PyMem_Malloc(words * 8);
     outcome->done = outcome->status = outcome->replayed = 0;
     outcome->count = self->count;
+    outcome->made = Py_XNewRef(data->made);
     outcome->results = values <= 32 ? (char *)outcome->some : PyMem_Malloc(values * RESULT_BYTES);
     if (slots == NULL || outcome->results == NULL) {
         if (slots != some) PyMem_Free(slots);
@@ -429,7 +441,7 @@ static PyObject *prepared_run(Prepared *self, PyObject *const *args, Py_ssize_t 
     PyObject *tracer = args[0], *calls = args[1], *ran = args[2], *gate = SLOT(tracer, L.tracer.gate);
     int threads = (int)PyLong_AsLong(args[3]);
     if (!PyList_CheckExact(gate)) Py_RETURN_FALSE;
-    Data data = {calls, NULL, NULL};
+    Data data = {.calls = calls};
     Fresh fresh = {0};
     Outcome outcome;
     PyObject *answer = NULL, *empty = PyList_New(0);  /* now: it may run finalizers, which may flush */
@@ -458,7 +470,7 @@ static PyObject *prepared_run(Prepared *self, PyObject *const *args, Py_ssize_t 
 
 int run_one(const Prepared *self, PyObject *space, PyObject *const *arguments, int threads, int *status, PyObject **answer)
 {
-    Data data = {NULL, arguments, space};
+    Data data = {.arguments = arguments, .space = space};
     Fresh fresh = {0};
     const Step *step = &self->steps[0];
     if (allocate(self, &data, &fresh) < 0) {
@@ -468,9 +480,9 @@ int run_one(const Prepared *self, PyObject *space, PyObject *const *arguments, i
     if (is_on_device(self)) {
         Outcome outcome = {0};
         device_run(step, 1, self->graphs, &data, SLOT(R.tracer, L.tracer.place), &outcome);
+        if (outcome.done) *answer = data.made == NULL ? Py_NewRef(Py_None) : device_value(&data);
         undo(&fresh, outcome.done, NULL);
         *status = 0;
-        if (outcome.done) *answer = Py_NewRef(Py_None);
         return (int)outcome.done;
     }
     uint64_t some[64], result[2] = {0, 0};

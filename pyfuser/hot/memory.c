@@ -4,12 +4,6 @@ What it keeps is in a dictionary of the pool, which Python takes from and gives 
 */
 #include "hot.h"
 
-#if PY_VERSION_HEX >= 0x030D0000
-#define at_exit Py_IsFinalizing
-#else
-#define at_exit _Py_IsFinalizing
-#endif
-
 static struct {
     PyTypeObject *Handle, *Allocation, *Unmade, *ndarray;
     PyObject *small, *give;  /* `pool.SMALL`; `POOL.give` for larger blocks */

@@ -9,14 +9,17 @@ void steps_end(Step *steps, Py_ssize_t count)
         PyMem_Free(step->slots);
         PyMem_Free(step->patch);
         PyMem_Free(step->result);
-        if (step->grid != NULL) PyMem_Free(step->grid->where);
+        if (step->grid != NULL) {
+            PyMem_Free(step->grid->where);
+            Py_XDECREF(step->grid->room);
+        }
         PyMem_Free(step->grid);
         Py_XDECREF(step->timing);
     }
     PyMem_Free(steps);
 }
 
-/* The grid (shape, shared, device, where) of a step. */
+/* The grid (shape, shared, device, where, room) of a step. */
 static int grid_of(Step *step, PyObject *given)
 {
     PyObject *where;
@@ -26,9 +29,12 @@ static int grid_of(Step *step, PyObject *given)
         return -1;
     }
     unsigned *to = grid->shape;
-    if (!PyArg_ParseTuple(given, "(IIIIII)IiO!", to, to + 1, to + 2, to + 3, to + 4, to + 5, &grid->shared, &grid->device,
-                          &PyTuple_Type, &where))
+    if (!PyArg_ParseTuple(given, "(IIIIII)IiO!O", to, to + 1, to + 2, to + 3, to + 4, to + 5, &grid->shared, &grid->device,
+                          &PyTuple_Type, &where, &grid->room)) {
+        grid->room = NULL;
         return -1;
+    }
+    Py_INCREF(grid->room);
     grid->count = PyTuple_GET_SIZE(where);
     grid->where = PyMem_Malloc((grid->count + 1) * sizeof *grid->where);
     if (grid->where == NULL) PyErr_NoMemory();
@@ -66,7 +72,7 @@ static int step_of(Step *step, PyObject *given)
                               &patch->call, &patch->place, &patch->dtype, &box, &patch->heir_call, &patch->heir_place))
             return -1;
         patch->box = Py_NewRef(box);
-        Py_ssize_t words = 1 + (patch->kind == SCALAR_SLOT && patch->dtype == COMPLEX128);
+        Py_ssize_t words = 1 + ((patch->kind == SCALAR_SLOT && patch->dtype == COMPLEX128) || patch->kind == NUMBER_SLOT);
         if (patch->slot < 0 || patch->slot + words > step->count) {
             PyErr_SetString(PyExc_ValueError, "a patch outside of its slots");
             return -1;

@@ -93,7 +93,10 @@ def prepared_alone(pattern: str, space: Space, workunit: Workunit, arguments: An
     boxes = dict(zip(kernel.overwrites, kernel.along, strict=True))
     count = 2 * len(space.begin) + len(structural_scalars(workunit))
     if launchable.on_device:
-        return _alone_on_device(launchable, space, arguments, places, boxes, rows, count)
+        results = ((0, 0),) if pattern != "for" else ()
+        given = [arguments[place] for place in places]
+        step = _alone_on_device(launchable, space, given, places, boxes, results)
+        return step and (HOT.Prepared((step,)), launchable, tuple(coefficients(rows, count)))
     assert isinstance(launchable, native.Launchable)
     dtypes = [accumulator.sym.dtype for accumulator in accumulators_of(loops_of(launchable.spec))]
     results = tuple((0, _NUMBERS[dtype]) for dtype in dtypes)
@@ -111,20 +114,18 @@ def prepared_alone(pattern: str, space: Space, workunit: Workunit, arguments: An
 def _alone_on_device(
     launchable: Any,
     space: Space,
-    arguments: Any,
+    given: Sequence[Any],
     places: Sequence[int],
     along: Mapping[int, Axes],
-    rows: Any,
-    count: int,
+    results: tuple[tuple[int, int], ...],
 ) -> Any:
-    """`prepared_alone` for a kernel of a device, whose grid is that of one space."""
-    given = [arguments[place] for place in places]
+    """The step of a call alone on a device, whose grid is that of one space."""
     boxes = {n: box_of(axes, space, given[n].shape) for n, axes in along.items()}
+    sources = [(0, n) for n in places]
     try:
-        step = _on_device(launchable, space, given, [(0, n) for n in places], boxes)
+        return _on_device(launchable, space, given, sources, boxes, results)
     except (struct.error, OverflowError):
         return None
-    return step and (HOT.Prepared((step,)), launchable, tuple(coefficients(rows, count)))
 
 
 def _on_device(
@@ -133,11 +134,12 @@ def _on_device(
     arguments: Sequence[Any],
     sources: Sequence[Source | None],
     boxes: Mapping[int, Box],
+    results: tuple[tuple[int, int], ...],
 ) -> Any:
     """A launch on a device as a step; None if it is left to Python."""
     from pyfuser.engine.gpu.steps import step_of  # programs without a GPU do not load it
 
-    return step_of(launchable, space, arguments, sources, boxes)
+    return step_of(launchable, space, arguments, sources, boxes, results)
 
 
 def raise_divided(launchable: native.Launchable, call: Call) -> None:
@@ -181,11 +183,14 @@ def filled(
     heirs: by argument, whose memory it gets.
     """
     launchable = launch.launchable
+    results = _results(launch, calls)
+    if results is None:
+        return None
     arguments = arguments_of(launch, calls)
     if launchable.on_device:
-        return _on_device(launchable, launch.space, arguments, sources, boxes_of(launch, arguments))
-    results = _results(launch, calls)
-    if results is None or not isinstance(launchable, native.Launchable):
+        boxes = boxes_of(launch, arguments)
+        return _on_device(launchable, launch.space, arguments, sources, boxes, results)
+    if not isinstance(launchable, native.Launchable):
         return None
     boxes = boxes_of(launch, arguments)
     return _filled(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from pyfuser.engine.gpu import library, steps
 from pyfuser.frontends.embedded import spaces
 from pyfuser.runtime.session import TRACER
 from pyfuser.trace.images import USE
+from tests.gpu import driver_of_c
 
 FAKE = Path(__file__).with_name("fake_cupy")
 
@@ -51,28 +51,6 @@ def fake_modules() -> dict[str, ModuleType]:
         sys.modules.update(hidden)
 
 
-@cache
-def _launch_function() -> Any:
-    """The stand-in's `launchKernel` as a function of C, for the extension."""
-    driver = fake_modules()["cupy.cuda.driver"]
-    of_c = ctypes.c_int, ctypes.c_void_p, *[ctypes.c_uint] * 7, *[ctypes.c_void_p] * 3
-
-    @ctypes.CFUNCTYPE(*of_c)
-    def launch(function: int, *arguments: Any) -> int:
-        try:
-            driver.launchKernel(function or 0, *(argument or 0 for argument in arguments))
-        except Exception:  # Python launches it again, and sees it
-            return 1
-        return 0
-
-    return launch
-
-
-def launch_address() -> int:
-    """Where it is."""
-    return ctypes.cast(_launch_function(), ctypes.c_void_p).value or 0
-
-
 def _is_cupy(name: str) -> bool:
     return name.split(".", maxsplit=1)[0] == "cupy"
 
@@ -82,12 +60,13 @@ def on_gpu() -> Iterator[Any]:
     """CuPy (or the stand-in for it), with pk.Cuda the default execution space inside."""
     real = real_cupy()
     with pytest.MonkeyPatch.context() as patch:
+        pyfuser.sync()
+        library._library.cache_clear()
         if real is None:
             for name, module in fake_modules().items():
                 patch.setitem(sys.modules, name, module)
-            patch.setattr(steps, "addresses", lambda library: (launch_address(), *(0,) * 6))
-        pyfuser.sync()
-        library._library.cache_clear()
+            functions = driver_of_c.addresses(library._library().driver, library._library().runtime)
+            patch.setattr(steps, "addresses", lambda library: functions)
         before = pk.get_default_space()
         pk.set_default_space(pk.Cuda)
         try:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pyfuser.codegen.gpu.unit import Argument
 from pyfuser.engine.gpu.device import Device, current
 from pyfuser.engine.gpu.launchable import Launchable
 from pyfuser.engine.gpu.library import Library
+from pyfuser.engine.gpu.results import Number, Results
 from pyfuser.engine.marshal import CODES
 from pyfuser.ir.dtypes import DType
 from pyfuser.support.extension import HOT
@@ -21,8 +23,10 @@ from pyfuser.trace.images import Image
 from pyfuser.trace.memory import Box, Region
 from pyfuser.tuning.thresholds import NOW
 
-POINTER, SCALAR, WRITTEN = 1, 2, 5
+POINTER, SCALAR, WRITTEN, NUMBER = 1, 2, 5, 8
 """Kinds of what is filled in, as in `hot.h`."""
+
+_MADE = {"results": 6, "workspace": 7}
 
 MOST = 512
 """Parameters that the extension takes."""
@@ -47,15 +51,16 @@ def step_of(
     arguments: Sequence[Any],
     sources: Sequence[tuple[int, int] | None],
     boxes: Mapping[int, Any],
+    results: tuple[tuple[int, int], ...],
 ) -> tuple[Any, ...] | None:
     """A step of `HOT.Prepared`; None for what the extension leaves to Python.
 
     sources: the call of each argument, and the place there; None: it is known. boxes: by argument,
-    what is overwritten. Left to Python are results, kernels of two entry points, and scratch memory
-    whose size comes with the call.
+    what is overwritten. results: calls and types of the values. Left to Python are kernels of two
+    entry points, and scratch memory whose size comes with the call.
     """
     kernel = launchable.kernel
-    if launchable.dtypes or kernel.launch.spaces or len(kernel.entries) != 1:
+    if kernel.launch.spaces or len(kernel.entries) != 1:
         return None
     grid = kernel.launch.grid(*space[:2])
     if grid is None or len(kernel.arguments) > MOST:
@@ -74,12 +79,30 @@ def step_of(
             view = launchable.spec.views[n]
             kind = WRITTEN if view is None or view.written else POINTER
             patches.append((kind, slot, *source, 0, boxes.get(n), *NOBODY))
+        elif argument.kind in _MADE:
+            patches.append((_MADE[argument.kind], slot, 0, 0, 0, None, *NOBODY))
         elif source is not None:
-            patches.append((SCALAR, slot, *source, _NUMBERS[argument.dtype], None, *NOBODY))
+            dtype = argument.dtype
+            kind = NUMBER if dtype.is_float and not dtype.is_complex else SCALAR
+            patches.append((kind, slot, *source, _NUMBERS[dtype], None, *NOBODY))
     shape = (*grid.blocks, *grid.threads)
-    return (
-        function.ptr, words, tuple(patches), (), None, (shape, 0, device.number, tuple(where)),
-    )  # fmt: skip
+    room = None
+    if launchable.dtypes:
+        room = partial(_room, launchable, kernel.launch.workspace_bytes(*space[:2]))
+    given = shape, 0, device.number, tuple(where), room
+    return function.ptr, words, tuple(patches), results, None, given
+
+
+def _room(launchable: Launchable, working: int) -> tuple[Results, tuple[Any, ...], int, int]:
+    """Memory for the results of a launch: who has it, the numbers in it, where it is.
+
+    The last is where the working memory is.
+    """
+    device = current()
+    stream = device.stream()
+    results = Results(device, stream, len(launchable.dtypes))
+    workspace = device.workspace(stream, working) if working else 0
+    return results, results.numbers(launchable.dtypes), results.address, workspace
 
 
 def _word(
@@ -133,7 +156,7 @@ def set_up(library: Library, place: type) -> None:
         return
     functions = library.runtime.getDevice, library.cuda.get_current_stream, make
     found = addresses(library)
-    HOT.bind_device((place, Image), functions, found, NOW.running.graph_launches)
+    HOT.bind_device((place, Image, Number, Results), functions, found, NOW.running.graph_launches)
     if all(found):
         capture_on(current())
 
