@@ -148,8 +148,41 @@ void steps_end(Step *steps, Py_ssize_t count);
 int scalar_of(PyObject *number, int dtype, uint64_t *word);
 PyObject *place_result(const char *result, int dtype);
 
-typedef struct Prepared Prepared;
 extern PyTypeObject PreparedType;
+
+typedef struct {
+    int either, alone;
+    long long runs, begin, rest;  /* begin: the run with which the next trial begins, rest: so many after the last */
+    double sum[2], most[2];          /* seconds of a trial's runs by all threads, by one */
+} Team;
+
+enum { GRAPHS = 16, MAX_PARAMETERS = 512 };
+
+typedef struct {
+    uint64_t *words;
+    void *stream, *exec;
+    long long times;
+} Graph;
+
+/* Launches that came before, by all their words. */
+typedef struct {
+    Graph known[GRAPHS];
+    int next;
+} Graphs;
+
+/* The launches of a program. */
+typedef struct {
+    PyObject_HEAD
+    Py_ssize_t count, runs;
+    Step *steps;
+    Band *bands;
+    Py_ssize_t band_count;
+    /* Which is faster, all launches one after the other or in bands, is measured in turns. */
+    int turns;       /* so far; WARM at first, in bands, then one of each */
+    double took[2];  /* the best of each */
+    Team team;
+    Graphs *graphs;  /* of launches on a device; NULL: they run on the host */
+} Prepared;
 
 /* The arguments of the calls: a list of Calls, or of one that is not made, its arguments and space.
    made: by `Grid.room` of each step, or NULL. */
@@ -274,20 +307,6 @@ void forget_alone(void);
 
 /* ------------------------------------------------------------------ device.c */
 
-enum { GRAPHS = 16, MAX_PARAMETERS = 512 };
-
-typedef struct {
-    uint64_t *words;
-    void *stream, *exec;
-    long long times;
-} Graph;
-
-/* Launches that came before, by all their words. */
-typedef struct {
-    Graph known[GRAPHS];
-    int next;
-} Graphs;
-
 PyObject *bind_device(PyObject *module, PyObject *args);
 PyObject *capture_on(PyObject *module, PyObject *handle);
 int devices_in_use(void);
@@ -354,11 +373,6 @@ static inline double seconds_of(clockid_t clock)
 
 /* ------------------------------------------------------------------ team.c */
 
-typedef struct {
-    int either, alone;
-    long long runs, begin, rest;  /* begin: the run with which the next trial begins, rest: so many after the last */
-    double sum[2], most[2];          /* seconds of a trial's runs by all threads, by one */
-} Team;
 
 void team_begin(Team *team, int either);
 int team_threads(const Team *team, int threads);

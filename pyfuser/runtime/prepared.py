@@ -93,9 +93,9 @@ def prepared_alone(pattern: str, space: Space, workunit: Workunit, arguments: An
     boxes = dict(zip(kernel.overwrites, kernel.along, strict=True))
     count = 2 * len(space.begin) + len(structural_scalars(workunit))
     if launchable.on_device:
-        results = ((0, 0),) if pattern != "for" else ()
+        asked = ((0, 0),) if pattern != "for" else ()
         given = [arguments[place] for place in places]
-        step = _alone_on_device(launchable, space, given, places, boxes, results)
+        step = _alone_on_device(launchable, space, given, places, boxes, asked)
         return step and (HOT.Prepared((step,)), launchable, tuple(coefficients(rows, count)))
     assert isinstance(launchable, native.Launchable)
     dtypes = [accumulator.sym.dtype for accumulator in accumulators_of(loops_of(launchable.spec))]

@@ -257,7 +257,7 @@ def in_scratch(team: pk.TeamMember, b, a, n):
         row[i % 2][i] = a[j][i]
 
     pk.parallel_for(pk.TeamThreadRange(team, n), fill)
-    few[1] = few[1] + j
+    few[1] = few[2] + j  # the same by each rank of the team
     team.team_barrier()
 
     def back(i: int):

@@ -16,13 +16,23 @@ from tests.soundness.test_teams import (
     COLUMNS,
     LEAGUE,
     halve,
-    normalise,
     reversed_rows,
     row_above,
     scale,
     squares,
     sums,
 )
+
+
+@pk.workunit
+def normalise(team: pk.TeamMember, b, s, n):
+    """Each element once, by whichever rank; a ThreadVectorRange alone is run by all of them."""
+    j: int = team.league_rank()
+
+    def inner(i: int):
+        b[j][i] = b[j][i] / s[j]
+
+    pk.parallel_for(pk.TeamThreadRange(team, n), inner)
 
 
 def program(space: Any, size: Any) -> list[Any]:

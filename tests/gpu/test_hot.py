@@ -1,4 +1,4 @@
-"""What the extension does of a GPU's calls: the same as Python, whatever changes between flushes."""
+"""What the extension does of a GPU's calls: as Python, whatever changes between flushes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A launch as the extension makes it: parameters in words, and what of them changes (`hot/device.c`).
+"""A launch as the extension makes it (`hot/device.c`): parameters in words, and what changes.
 
-Spaces, extents and strides are a part of a trace's key, so only addresses and scalars are filled in.
+Spaces, extents and strides are a part of a trace's key: only addresses and scalars are filled in.
 """
 
 from __future__ import annotations
