@@ -40,7 +40,7 @@ def chosen(program: Program) -> tuple[Program, int]:
     """The program, as a loop if its seed says so, and how many steps a round of it has."""
     found = repeated(_wide(program), ROUNDS) if _is_loop(program.seed) else program
     rounds = 1 if found is program else ROUNDS
-    return found, len(found.steps) // rounds
+    return found, max(len(found.steps) // rounds, 1)
 
 
 def _wide(program: Program) -> Program:
