@@ -45,7 +45,7 @@ class Launchable(Protocol):
     def number(self, future: Future) -> Any:
         """A Future as an argument of `run`."""
 
-    def registers(self) -> Sequence[Registers]:
+    def registers(self, space: tuple[Any, ...]) -> Sequence[Registers]:
         """What the compiler says of the kernel; nothing on the host."""
 
     def allocate(self, region: Region, box: Box) -> None:

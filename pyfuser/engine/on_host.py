@@ -18,7 +18,7 @@ class OnHost:
         """The value of a Future that is an argument."""
         return future.result()
 
-    def registers(self) -> tuple[()]:
+    def registers(self, space: tuple[Any, ...]) -> tuple[()]:
         """Of a CPU there is nothing to say."""
         return ()
 

@@ -217,7 +217,7 @@ def _operations(kernels: Sequence[Kernel]) -> float | None:
 def _registers(launch: Launch) -> str:
     """What a GPU's compiler said of a kernel."""
     texts = []
-    for used in launch.launchable.registers():
+    for used in launch.launchable.registers(launch.space):
         spilled = f", {used.spilled} bytes of local memory" if used.spilled else ""
         texts.append(f"{used.registers} registers{spilled}")
     return f"a thread has {' and '.join(texts)}" if texts else ""

@@ -134,6 +134,11 @@ class Tuning:
     )
     group: int = number(2, "sums", "that share a loop where registers have no room for more")
     gpu_threads: int = number(256, "threads", "of a block of a GPU; a guess")
+    gpu_few: int = number(
+        1 << 17, "iterations", "of maps and sums, below which blocks are small: on an H100 with "
+        "132 processors 6000 rows in blocks of 256 threads, four rows a thread, are on 6 of them",
+    )  # fmt: skip
+    gpu_few_threads: int = number(64, "threads", "of these blocks: a warp of any GPU, at least")
     gpu_row: int = number(
         64, "threads", "that a block has along the last axis, where there are others; a guess"
     )

@@ -11,8 +11,10 @@ import pytest
 import pyfuser
 from pyfuser.engine.gpu import launchable
 from pyfuser.engine.gpu.device import current
+from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.extension import HOT
+from pyfuser.tuning.thresholds import DEFAULT
 
 N = 300
 ROUNDS = 12
@@ -257,3 +259,19 @@ def test_a_step_is_counted_as_a_replay(cupy: Any) -> None:
     before = COUNTERS.replays
     step(x, y)
     assert COUNTERS.replays == before + 1
+
+
+@pytest.mark.parametrize("n", [DEFAULT.gpu_few - 1, DEFAULT.gpu_few])
+def test_small_spaces_have_small_blocks(n: int, cupy: Any) -> None:
+    """By their size alone, fused or not."""
+    x = pk.View([n], pk.double)
+    x[:] = np.random.default_rng(2).random(n)
+    with pyfuser.unfused():
+        alone = pk.parallel_reduce(n, total, x=x)
+    with pyfuser.fusing():
+        pk.parallel_for(n, fill, x=pk.View([n], pk.double), a=1.0)
+        together = float(pk.parallel_reduce(n, total, x=x))
+    assert together == alone
+    (launch,) = SESSION.flushes[-1].program.launches
+    kernel = launch.launchable.sized(launch.space).kernel
+    assert kernel.launch.threads == (64 if n < DEFAULT.gpu_few else 256)

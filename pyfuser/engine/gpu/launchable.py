@@ -5,8 +5,10 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, compress
 from math import prod
+from operator import sub
 from typing import Any, NamedTuple
 
 from pyfuser.codegen.gpu.unit import emit
@@ -65,8 +67,8 @@ class Launchable:
     """
 
     __slots__ = (
-        "_block", "_first", "_functions", "_grids", "_lock", "_modules", "_pack", "_pointers",
-        "dtypes", "kernel", "source", "spec",
+        "_block", "_few", "_first", "_functions", "_grids", "_lock", "_modules", "_pack",
+        "_pointers", "dtypes", "kernel", "source", "spec",
     )  # fmt: skip
     on_device = True
 
@@ -76,6 +78,7 @@ class Launchable:
         self.source = self.kernel.source
         self.dtypes = result_dtypes(spec)
         self._pack, offsets = make_pack(spec, self.kernel)
+        self._few: Launchable | None = None
         self._grids: dict[Any, tuple[Shape | None, int]] = {}
         self._functions: dict[int, tuple[Any, ...]] = {}  # by device: entry points
         self._modules: list[Any] = []
@@ -94,7 +97,26 @@ class Launchable:
             setattr(other, name, getattr(self, name))
         other.spec = spec
         other._pack, _ = make_pack(spec, self.kernel)
+        other._few = None
         return other
+
+    def sized(self, space: tuple[Any, ...]) -> Launchable:
+        """The kernel for a space: if that is small, one in small blocks, for more processors.
+
+        Which it is depends on the number of iterations alone, as the order of sums does.
+        """
+        tuning = self.spec.tuning
+        if self.kernel.launch.rule not in ("map", "reduce") or tuning.gpu_threads <= (
+            tuning.gpu_few_threads
+        ):
+            return self
+        begin, end = space[:2]
+        if prod(map(sub, end, begin)) >= tuning.gpu_few:
+            return self
+        if self._few is None:
+            small = replace(tuning, gpu_threads=tuning.gpu_few_threads, gpu_terms=1)
+            self._few = Launchable(replace(self.spec, tuning=small))
+        return self._few
 
     def load(self, device: Device) -> tuple[Any, ...]:
         """The entry points on a device. Raises KernelError or CacheError."""
@@ -107,10 +129,12 @@ class Launchable:
             self._functions[device.number] = functions
         return functions
 
-    def registers(self) -> tuple[Registers, ...]:
-        """What the compiler made of each entry point that is launched on the current device."""
-        device = current()
-        return tuple(registers_of(device, f) for f in self.load(device))
+    def registers(self, space: tuple[Any, ...]) -> tuple[Registers, ...]:
+        """What the compiler made of each entry point that is launched for a space, on the current
+        device.
+        """
+        device, sized = current(), self.sized(space)
+        return tuple(registers_of(device, f) for f in sized.load(device))
 
     # ------------------------------------------------------------------- launching
 
@@ -128,6 +152,9 @@ class Launchable:
         Raises OverflowError or ArgumentError for a number that does not fit its parameter,
         DeclinedError for more scratch memory than a block may have, and MemoryError.
         """
+        sized = self.sized(space)
+        if sized is not self:
+            return sized.bind(space, arguments)
         device = current()
         stream = device.stream()
         box = space[0], space[1]
@@ -262,9 +289,8 @@ def prepare(kernel: Kernel) -> Launchable:
         )
     known = KERNELS.get(spec)
     if known is None:
-        known = Launchable(spec)
-        known.load(current())
-        KERNELS.keep(spec, known)
+        known = KERNELS.keep(spec, Launchable(spec))
+    known.sized(kernel.space).load(current())
     found = known if names_of(known.spec) == names_of(spec) else known.renamed(spec)
     if known.kernel.launch.spaces:
         _check_scratch(found, kernel)

@@ -59,6 +59,7 @@ def step_of(
     what is overwritten. results: calls and types of the values. Left to Python are kernels of two
     entry points, and scratch memory whose size comes with the call.
     """
+    launchable = launchable.sized(space)
     kernel = launchable.kernel
     if kernel.launch.spaces or len(kernel.entries) != 1:
         return None
