@@ -40,7 +40,8 @@ static Py_ssize_t dimensions_of(PyObject *begin, PyObject *end)
     return count;
 }
 
-/* `dispatch.space_of` for a range of the host that is new: (Space, head), which is kept, or NULL. */
+/* `dispatch.space_of` for a range of the host that is new: (Space, head), which is kept, or NULL. space: None for a
+   number of indices. */
 static PyObject *made_policy(PyObject *key, PyObject *begin, PyObject *end, PyObject *space)
 {
     PyObject *name = PyDict_GetItemWithError(R.hosts, space);
@@ -89,6 +90,12 @@ PyObject *space_of(PyObject *policy)
     PyTypeObject *type = Py_TYPE(policy);
     if (PyLong_CheckExact(policy)) {
         found = PyDict_GetItemWithError(R.policies, policy);
+        if (found == NULL && !PyErr_Occurred()) {
+            PyObject *zero = PyLong_FromLong(0);
+            found = zero == NULL ? NULL : made_policy(policy, zero, policy, Py_None);
+            Py_XDECREF(found);  /* the table has it */
+            Py_XDECREF(zero);
+        }
     } else {
         int teams = (PyObject *)type == R.team_policy;
         if (!teams && (PyObject *)type != R.range && (PyObject *)type != R.md_range) return NULL;

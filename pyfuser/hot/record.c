@@ -210,7 +210,7 @@ static int is_direct(const Dispatcher *self, const Site *site, PyObject *space, 
     for (Py_ssize_t n = 0; careful && !self->watched && n < site->count; n++)
         if (is_raw(values[n])) return 1;
     double iterations = iterations_of(space);
-    return pattern == 'f' && iterations <= LIGHT && take_spare(site->workunit, iterations);
+    return iterations <= LIGHT && take_spare(site->workunit, iterations);
 }
 
 /* Why a call that may be recorded runs at once; 0 if it does not. */

@@ -71,7 +71,12 @@ class Trait(Enum):
 
 AVAILABLE = frozenset({ExecutionSpace.OpenMP, ExecutionSpace.Serial, ExecutionSpace.Debug})
 GPU_SPACES = frozenset({ExecutionSpace.Cuda, ExecutionSpace.HIP})
-HOSTS = {space: space.value for space in AVAILABLE if space is not ExecutionSpace.Debug}
+
+#: Spaces of the host by what policies have; None: a number of indices, while the default is one.
+HOSTS: dict[ExecutionSpace | None, str] = {
+    space: space.value for space in AVAILABLE if space is not ExecutionSpace.Debug
+}
+HOSTS[None] = ExecutionSpace.OpenMP.value
 
 _IN_USE: set[ExecutionSpace] = set()  # of GPU_SPACES: those that have been asked for, and are there
 
@@ -103,6 +108,9 @@ def set_default_space(space: ExecutionSpace) -> None:
         if space in GPU_SPACES:
             resolve_space(space)
         Defaults.space = space
+        HOSTS.pop(None, None)
+        if space in HOSTS:
+            HOSTS[None] = space.value
         KNOWN_POLICIES.clear()
 
 

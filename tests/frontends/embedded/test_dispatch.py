@@ -184,9 +184,13 @@ def test_the_default_space_is_that_of_later_calls(recorded, x):
     try:
         pk.set_default_space(pk.Serial)
         pk.parallel_for(4, fill, x=x, value=1.0)
+        pk.parallel_for(3, fill, x=x, value=1.0)  # a number that is new, and its types known
+        pk.parallel_for(2, fill, x=x, value=1.0)
     finally:
         pk.set_default_space(pk.OpenMP)
-    assert [call.space.execution for call in recorded] == ["OpenMP", "Serial"]
+    pk.parallel_for(1, fill, x=x, value=1.0)
+    spaces = [call.space.execution for call in recorded]
+    assert spaces == ["OpenMP", "Serial", "Serial", "Serial", "OpenMP"]
 
 
 # --------------------------------------------------------------------------- what is recorded
