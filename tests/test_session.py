@@ -36,7 +36,7 @@ STATE = {
     "runtime.session": {"SESSION"},
     "frontends.modes": {"SWITCHES", "_OWNED"},
     "frontends.embedded.careful": {"AT_ONCE"},
-    "frontends.embedded.spaces": {"_IN_USE"},
+    "frontends.embedded.spaces": {"HOSTS", "_IN_USE"},
     "frontends.numpy.fallbacks": {"_COUNTS"},
     "frontends.numpy.floating": {"WARNER"},
     "frontends.numpy.switches": {"LIMITS"},
