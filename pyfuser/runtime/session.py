@@ -49,12 +49,13 @@ What is no cache, as it cannot be made again, is a module's own:
 - `support.counters`, what was said already in `support.progress` and `frontends.upstream.failures`,
   and `support.caches`, the list itself; `tuning.thresholds`: the numbers in force;
 - `frontends.modes`: the switches and blocks; `frontends.embedded.spaces`: the default space, which
-  the extension reads in HOSTS, and which GPUs were found; `frontends.embedded.careful`: what ran at once;
+  the extension reads in HOSTS, and which GPUs were found; `frontends.embedded.careful`: what ran
+  at once;
 - `frontends.numpy.fallbacks`: what NumPy computed; `frontends.numpy.floating`: which lines warned;
   `frontends.numpy.floating`: the call whose errors are told; `frontends.numpy.wrap`: the class of
   arrays; `frontends.numpy.switches`: what is recorded;
-- `trace.pool`: memory kept for new Views; `trace.images` and `engine.gpu.device`: what is on GPUs
-  (of the extension: `hot/device.c`);
+- `trace.pool`: memory kept for new Views; `trace.images` and `engine.gpu.device`: what is on GPUs,
+  and how the extension launches there (`hot/device.c`);
   `frontends.upstream.lifetime`, `frontends.upstream.views`: what PyKokkos holds;
 - `ir.visit`: the fields of each class of nodes;
 - `engine.native`: the team of threads, and compilations under way; `engine.store.store`: how much
