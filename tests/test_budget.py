@@ -80,7 +80,7 @@ def test_steps_that_differ_are_not_planned_for_ever(n: int, reads: bool) -> None
     with pyfuser.fusing():
         found = elimination(n, reads)
     np.testing.assert_array_equal(found, expected)
-    assert COUNTERS.apart >= 8  # some of the others ran at once
+    assert COUNTERS.apart >= (8 if reads else n // 2)  # reductions let others run at once
     assert COUNTERS.launches - launches > 0.8 * (4 if reads else 2) * (n - 1)
     assert COUNTERS.plans - plans <= (60 if reads else 0)  # 0.3 s
     assert COUNTERS.compilations - compilations <= 14
@@ -283,7 +283,7 @@ def gathered(i, x, y, keep, place):
 
 @pytest.mark.skipif(HOT is None, reason="Python records all calls")
 def test_lists_whose_length_changes_run_at_once_their_scans_too() -> None:
-    """By numbers of indices that are new; a scan that were recorded would let others wait."""
+    """By numbers of indices that are new; a recorded scan would have the others wait."""
     values = np.random.default_rng(4).random(3000)
     x, y = (pk.View([3000], pk.double) for _ in range(2))
     keep, place = (pk.View([3000], pk.int32) for _ in range(2))

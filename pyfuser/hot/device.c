@@ -76,10 +76,11 @@ PyObject *capture_on(PyObject *module, PyObject *handle)
 
 /* ------------------------------------------------------------------ where launches go */
 
-/* Whether a place is the current stream of the current device, which no call asked for. */
-static int is_current(PyObject *place)
+/* Whether calls of the current stream may be recorded, and launched, beside what is pending: whether a place is that
+   stream, of the current device, which no call asked for. */
+int device_is_here(PyObject *place)
 {
-    if (SLOT(place, D.place.asked) != Py_False) return 0;
+    if (D.launch == NULL || Py_TYPE(place) != D.Place || SLOT(place, D.place.asked) != Py_False) return 0;
     PyObject *device = PyObject_CallNoArgs(D.get_device);
     int same = device != NULL && PyObject_RichCompareBool(device, SLOT(place, D.place.device), Py_EQ) == 1;
     Py_XDECREF(device);
@@ -88,12 +89,6 @@ static int is_current(PyObject *place)
     Py_XDECREF(stream);
     PyErr_Clear();
     return same;
-}
-
-/* Whether calls of the current stream may be recorded, and launched, beside what is pending. */
-int device_is_here(PyObject *place)
-{
-    return D.launch != NULL && Py_TYPE(place) == D.Place && is_current(place);
 }
 
 /* What CUDA calls the stream of a place, which others wait for; -1: Python has to see to it. */
@@ -199,7 +194,7 @@ static int launch(const Step *step, uint64_t *words, void *stream)
     void *parameters[MAX_PARAMETERS];
     for (Py_ssize_t n = 0; n < grid->count; n++) parameters[n] = words + grid->where[n];
     const unsigned *of = grid->shape;
-    return D.launch(step->entry, of[0], of[1], of[2], of[3], of[4], of[5], grid->shared, stream, parameters, NULL);
+    return D.launch(step->entry, of[0], of[1], of[2], of[3], of[4], of[5], 0, stream, parameters, NULL);
 }
 
 static void forget_graph(Graph *graph)

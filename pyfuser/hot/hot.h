@@ -114,10 +114,10 @@ typedef struct {
     int call, dtype;
 } Result;
 
-/* How a device launches a kernel: blocks and threads along three axes, bytes of a block, and the word in which
-   each parameter begins. room: makes (results, their numbers, their address, that of working memory), or None. */
+/* How a device launches a kernel: blocks and threads along three axes, and the word in which each parameter begins.
+   room: makes (results, their numbers, their address, that of working memory), or None. */
 typedef struct {
-    unsigned shape[6], shared;
+    unsigned shape[6];
     int device;
     Py_ssize_t count, *where;
     PyObject *room;

@@ -19,7 +19,7 @@ void steps_end(Step *steps, Py_ssize_t count)
     PyMem_Free(steps);
 }
 
-/* The grid (shape, shared, device, where, room) of a step. */
+/* The grid (shape, device, where, room) of a step. */
 static int grid_of(Step *step, PyObject *given)
 {
     PyObject *where;
@@ -29,7 +29,7 @@ static int grid_of(Step *step, PyObject *given)
         return -1;
     }
     unsigned *to = grid->shape;
-    if (!PyArg_ParseTuple(given, "(IIIIII)IiO!O", to, to + 1, to + 2, to + 3, to + 4, to + 5, &grid->shared, &grid->device,
+    if (!PyArg_ParseTuple(given, "(IIIIII)iO!O", to, to + 1, to + 2, to + 3, to + 4, to + 5, &grid->device,
                           &PyTuple_Type, &where, &grid->room)) {
         grid->room = NULL;
         return -1;

@@ -18,6 +18,7 @@ from pyfuser.codegen.cpu.unit import DIVIDED
 from pyfuser.engine import native
 from pyfuser.engine.bounds import place_division
 from pyfuser.engine.marshal import accumulators_of, loops_of
+from pyfuser.engine.patches import KINDS, NOBODY, NUMBERS
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
 from pyfuser.nest.spec import SweepSpec
@@ -38,10 +39,6 @@ from pyfuser.trace.tracer import Tracer, nothing_to_settle
 from pyfuser.transform.kernel import Axes
 from pyfuser.transform.overwrites import box_of
 
-_KINDS = {"threads": 0, "pointer": 1, "scalar": 2, "begin": 3, "end": 4}
-_NUMBERS = {dtype: n for n, dtype in enumerate(DType)}
-
-NOBODY = (-1, 0)
 NO_HEIRS: Mapping[int, Source] = MappingProxyType({})
 
 
@@ -92,15 +89,14 @@ def prepared_alone(pattern: str, space: Space, workunit: Workunit, arguments: An
         places = list(range(len(places)))
     boxes = dict(zip(kernel.overwrites, kernel.along, strict=True))
     count = 2 * len(space.begin) + len(structural_scalars(workunit))
+    given = [arguments[place] for place in places]
     if launchable.on_device:
         asked = ((0, 0),) if pattern != "for" else ()
-        given = [arguments[place] for place in places]
         step = _alone_on_device(launchable, space, given, places, boxes, asked)
         return step and (HOT.Prepared((step,)), launchable, tuple(coefficients(rows, count)))
     assert isinstance(launchable, native.Launchable)
     dtypes = [accumulator.sym.dtype for accumulator in accumulators_of(loops_of(launchable.spec))]
-    results = tuple((0, _NUMBERS[dtype]) for dtype in dtypes)
-    given = [arguments[place] for place in places]
+    results = tuple((0, NUMBERS[dtype]) for dtype in dtypes)
     try:
         sources: list[Source | None] = [(0, n) for n in places]
         step = _filled(launchable, space, given, sources, boxes, results, None, moves=True)
@@ -223,7 +219,7 @@ def _filled(
         if value.kind and source is not None:
             box = boxes.get(value.argument) if value.kind == "pointer" else None
             heir = heirs.get(value.argument, NOBODY)
-            patches.append((_KINDS[value.kind], slot, *source, _NUMBERS[value.dtype], box, *heir))
+            patches.append((KINDS[value.kind], slot, *source, NUMBERS[value.dtype], box, *heir))
         slot += value.words
     known = [a if type(a) is Region or sources[n] is None else 0 for n, a in enumerate(arguments)]
     slots = launchable.slots(space, known)
@@ -251,7 +247,7 @@ def _results(launch: Launch, calls: Sequence[Call]) -> tuple[tuple[int, int], ..
     futures = results_of(launch, calls)
     if [_kind(dtype) for dtype in dtypes] != [_kind(future.dtype) for future in futures]:
         return None
-    return tuple(zip(launch.results, map(_NUMBERS.__getitem__, dtypes), strict=True))
+    return tuple(zip(launch.results, map(NUMBERS.__getitem__, dtypes), strict=True))
 
 
 def _kind(dtype: DType) -> tuple[bool, bool]:

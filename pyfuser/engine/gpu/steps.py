@@ -17,23 +17,15 @@ from pyfuser.engine.gpu.launchable import Launchable
 from pyfuser.engine.gpu.library import Library
 from pyfuser.engine.gpu.results import Number, Results
 from pyfuser.engine.marshal import CODES
+from pyfuser.engine.patches import KINDS, NOBODY, NUMBERS
 from pyfuser.ir.dtypes import DType
 from pyfuser.support.extension import HOT
 from pyfuser.trace.images import Image
 from pyfuser.trace.memory import Box, Region
 from pyfuser.tuning.thresholds import NOW
 
-POINTER, SCALAR, WRITTEN, NUMBER = 1, 2, 5, 8
-"""Kinds of what is filled in, as in `hot.h`."""
-
-_MADE = {"results": 6, "workspace": 7}
-
 MOST = 512
 """Parameters that the extension takes."""
-
-NOBODY = (-1, 0)
-
-_NUMBERS = {dtype: n for n, dtype in enumerate(DType)}
 
 _LIBRARIES = {"Cuda": "libcuda.so.1", "HIP": "libamdhip64.so"}
 _FUNCTIONS = {
@@ -78,19 +70,19 @@ def step_of(
             if source is None:
                 return None
             view = launchable.spec.views[n]
-            kind = WRITTEN if view is None or view.written else POINTER
-            patches.append((kind, slot, *source, 0, boxes.get(n), *NOBODY))
-        elif argument.kind in _MADE:
-            patches.append((_MADE[argument.kind], slot, 0, 0, 0, None, *NOBODY))
+            kind = "written" if view is None or view.written else "pointer"
+            patches.append((KINDS[kind], slot, *source, 0, boxes.get(n), *NOBODY))
+        elif argument.kind in ("results", "workspace"):
+            patches.append((KINDS[argument.kind], slot, 0, 0, 0, None, *NOBODY))
         elif source is not None:
             dtype = argument.dtype
-            kind = NUMBER if dtype.is_float and not dtype.is_complex else SCALAR
-            patches.append((kind, slot, *source, _NUMBERS[dtype], None, *NOBODY))
+            kind = "number" if dtype.is_float and not dtype.is_complex else "scalar"
+            patches.append((KINDS[kind], slot, *source, NUMBERS[dtype], None, *NOBODY))
     shape = (*grid.blocks, *grid.threads)
     room = None
     if launchable.dtypes:
         room = partial(_room, launchable, kernel.launch.workspace_bytes(*space[:2]))
-    given = shape, 0, device.number, tuple(where), room
+    given = shape, device.number, tuple(where), room
     return function.ptr, words, tuple(patches), results, None, given
 
 
