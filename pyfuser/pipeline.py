@@ -22,6 +22,7 @@ from pyfuser.nest.passes.barriers import place_barriers
 from pyfuser.nest.passes.blocks import lower_blocks
 from pyfuser.nest.passes.grid import to_grid
 from pyfuser.nest.passes.maths import double_vectors, round_products
+from pyfuser.nest.passes.safe_rows import safe_rows
 from pyfuser.nest.passes.scalar_loops import scalar_loops
 from pyfuser.nest.passes.scan_tiles import scan_tiles
 from pyfuser.nest.passes.share_threads import may_share, share_threads
@@ -162,6 +163,7 @@ NEST_PASSES = (
     NestPass("split-conditions", split_conditions),
     NestPass("split-guards", split_guards),
     NestPass("split-rows", split_rows),
+    NestPass("safe-rows", safe_rows),
 )
 
 #: What makes boxes into the loops of a processor, after NEST_PASSES; none can be left out.

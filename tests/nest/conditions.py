@@ -95,13 +95,13 @@ def atomic(i, y, n):
         pk.atomic_add(y, [0], 1.0)
 
 
-@body("split-conditions", n=20)
+@body("split-conditions safe-rows", n=20)
 def plane(i, j, b, a, n):
     if i > 0 and i < n - 1 and j > 0 and j < n - 1 and i != j:
         b[i][j] = a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1]
 
 
-@body("split-conditions", n=20)
+@body("split-conditions safe-rows", n=20)
 def sides(i, j, b, a, n, m):
     v: float = a[i][j]
     if i > 0:
@@ -115,7 +115,7 @@ def sides(i, j, b, a, n, m):
     b[i][j] = v
 
 
-@body("split-conditions", n=20)
+@body("split-conditions safe-rows", n=20)
 def rows_alone(i, j, b, a, n):
     if i > 0 and not (i >= n - 1):
         b[i][j] = a[i - 1][j] + a[i + 1][j]
@@ -142,7 +142,7 @@ def lines_of_a_solid(i, j, p, solid, cube, n):
     solid[i][j][p] = cube[i][j][max(p - 1, 0)] - cube[i][j][min(p + 1, n - 1)]
 
 
-@body("split-conditions", n=12)
+@body("split-conditions safe-rows", n=12)
 def planes_apart(i, j, p, solid, cube, n):
     if i > 0:
         solid[i][j][p] = cube[i - 1][j][max(p - 1, 0)]
@@ -150,13 +150,13 @@ def planes_apart(i, j, p, solid, cube, n):
         solid[i][j][p] = cube[i][j][min(p + 1, n - 1)]
 
 
-@body("split-conditions loop-order", n=20)
+@body("split-conditions loop-order safe-rows", n=20)
 def turned_plane(i, j, b, a, n):
     if j > 0 and i < n - 1 and (i + j) % 2 == 0:
         b[j][i] = a[j - 1][i] + a[j][i + 1]
 
 
-@body("split-conditions", n=12)
+@body("split-conditions safe-rows", n=12)
 def solid_inside(i, j, p, solid, cube, n):
     if i > 0 and j > 0 and j < n - 1 and p < n - 1 and i != p:
         solid[i][j][p] = cube[i - 1][j][p] + cube[i][j + 1][p] + cube[i][j][p + 1]
@@ -169,10 +169,86 @@ def sum_inside(i, acc, x, m):
         acc += x[i + 1] - x[i - 1]
 
 
-@body("split-conditions", n=31)
+@body("split-conditions safe-rows", n=31)
 def sum_of_a_plane(i, j, acc, a, n):
     if i > 0 and j > 0 and j < n - 1:
         acc += a[i - 1][j] - a[i][j + 1]
+
+
+# --------------------------------------------------------------------------- rows that are there
+
+
+@body("split-conditions safe-rows", n=20)
+def of_elements_and_rows(i, j, b, a, n):
+    b[i][j] = a[i][j]
+    if a[i][j] > 0.5 and i < n - 1:
+        b[i][j] += a[i + 1][j]
+
+
+@body("split-conditions safe-rows", n=20)
+def else_of_rows(i, j, b, a, n):
+    if i == 0 or i >= n - 1:
+        b[i][j] = a[i][j]
+    else:
+        b[i][j] = a[i - 1][j] * a[i + 1][j]
+
+
+@body("split-conditions safe-rows", n=20)
+def row_in_row(i, j, b, a, n):
+    b[i][j] = 0.0
+    if i >= 2:
+        b[i][j] = 1.0
+        if not i > n - 3:
+            b[i][j] = a[i - 2][j] - a[i + 2][j]
+
+
+@body("split-conditions safe-rows", n=20)
+def named_row(i, j, b, a, n):
+    above: int = i - 1
+    last: bool = i == n - 1
+    b[i][j] = a[above][j] if above >= 0 else a[i][j]
+    if not last:
+        b[i][j] -= a[i + 1][j]
+
+
+@body("split-conditions safe-rows", n=20)
+def row_stored(i, j, b, a, n):
+    if i < n - 1 and (i & 1) == 0:
+        b[i + 1][j] = a[i][j]
+
+
+@body("split-conditions safe-rows", n=20)
+def row_and_element_asked(i, j, b, a):
+    if i > 0 and a[i - 1][j] > 0.5:
+        b[i][j] = 1.0
+
+
+@body("split-conditions", n=20)
+def no_other_row(i, j, b, a):
+    if i > 0:
+        b[i][j] = a[i][j] + a[0][j]
+
+
+@body("", n=20)
+def row_of_elements(i, j, b, a):
+    if a[i][j] > 0.5:
+        b[i][j] = a[i // 2][j]
+
+
+@body("", n=20)
+def row_that_changes(i, j, b, a):
+    k: int = i
+    k += 1
+    if k < i + 1:
+        b[i][j] = a[k][j]
+
+
+@body("", n=20)
+def row_that_divides(i, j, b, a, zero):
+    """Nothing divides by zero to find out which row is there."""
+    b[i][j] = a[i][j]
+    if zero > 0 and i // zero > 0:
+        b[i][j] = a[i + 1][j]
 
 
 # --------------------------------------------------------------------------- what asks nothing

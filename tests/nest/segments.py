@@ -203,6 +203,26 @@ def scattered_in_a_branch(i, x, y, to):
         y[to[i]] = v
 
 
+@body("distribute", kinds="vs")
+def scattered_to_a_choice(i, x, y, v):
+    """Where it stores depends on what was loaded, by a condition alone."""
+    best: float = math.exp(x[i])
+    where: int = i
+    if math.exp(v[i]) < best:
+        where = i // 2
+    y[where] = 1.0
+
+
+@body(kinds="v")
+def stored_to_a_choice_of_indices(i, x, y, m):
+    """The twin: a choice that no data make."""
+    where: int = i
+    if i > m:
+        where = i - m
+    x[i] = math.exp(x[i])
+    y[where] = 1.0
+
+
 @body("distribute", kinds="svs")
 def scattered_between(i, x, y, to):
     y[to[i]] = x[i]

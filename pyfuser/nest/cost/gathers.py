@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
-from pyfuser.ir.visit import all_expressions, expressions, reads, statements, sym_of
+from pyfuser.ir.visit import all_expressions, assigned, expressions, reads, statements, sym_of
 from pyfuser.nest.cost.vectorisable import is_covered, local_arrays
 
 _WIDE = (DType.INT64, DType.UINT64)
@@ -66,7 +66,7 @@ def _scatters(stmt: Stmt, loaded: set[Sym], arrays: frozenset[Sym]) -> bool:
 
 
 def loaded_locals(body: Body) -> set[Sym]:
-    """The locals whose values depend on what is loaded."""
+    """The locals whose values depend on what is loaded, or on conditions that do."""
     found: set[Sym] = set()
     before = -1
     while len(found) > before:
@@ -74,6 +74,8 @@ def loaded_locals(body: Body) -> set[Sym]:
         for stmt in statements(body):
             if isinstance(stmt, (nodes.Declare, nodes.Assign)) and stmt.value is not None:
                 found |= {stmt.sym} if depends(stmt.value, found) else set()
+            elif isinstance(stmt, (nodes.If, nodes.While)) and depends(stmt.condition, found):
+                found |= assigned((stmt,))
     return found
 
 
