@@ -13,10 +13,12 @@ import pytest
 
 from pyfuser.engine import native
 from pyfuser.engine.native import Launchable
+from pyfuser.ir.nodes import DeclareArray
+from pyfuser.ir.visit import statements
 from pyfuser.nest.build import nest_of
 from pyfuser.nest.passes import distribute, scalar_expansion
 from pyfuser.nest.passes.columns import columns_of
-from pyfuser.nest.passes.copy_rows import AGAIN, ROW, copied_rows
+from pyfuser.nest.passes.copy_rows import AGAIN, ROW, SHORT, copied_rows
 from pyfuser.nest.passes.scalar_expansion import Trips
 from pyfuser.nest.segments import expansion
 from pyfuser.nest.spec import LoopOrder
@@ -99,12 +101,32 @@ def test_what_is_kept_has_a_limit(
 COPIED = [s for s in ALL if s.copies and not s.dtype]
 
 
-@pytest.mark.parametrize("m", [0, 2, AGAIN - 1, AGAIN, ROW + 2, ROW + 3])
+@pytest.mark.parametrize("m", [0, 2, AGAIN - 1, AGAIN, SHORT + 2, SHORT + 3, ROW + 2, ROW + 3])
 def test_copied_rows_of_any_length(m: int) -> None:
     """Of m trips and rows of m - 2 elements: where none fit, none are read."""
-    for sample in COPIED:
+    for sample in COPIED if m < ROW else COPIED[:3]:
         for n in range(1, 5) if m <= AGAIN else (3,):
             assert_interpreted(sample.case(n, m))
+
+
+def test_copied_rows_share_their_room() -> None:
+    rooms = {
+        (len(rows), len(row.values))
+        for sample in COPIED
+        if (rows := _rows_of(sample))
+        for row in rows
+    }
+    assert rooms >= {(1, ROW), (2, ROW // 2)}
+    assert all(count * room <= ROW or room == SHORT for count, room in rooms)
+
+
+def _rows_of(sample: Sample) -> list[DeclareArray]:
+    made = nest_of(spec_for(sample.case()))
+    found = copied_rows(made, made.workunit.indices[-1])
+    if found is None:
+        return []
+    body = (*found.ahead, *found.body)
+    return [s for s in statements(body) if isinstance(s, DeclareArray) and s.sym in found.rows]
 
 
 def test_tiled_loops_copy_no_rows_of_an_axis() -> None:

@@ -54,8 +54,11 @@ from pyfuser.support.passes import left_out
 from pyfuser.support.records import dataclass
 
 ROW = 256
-"""Elements of a row that is copied, at the most: those of a strip of 64 then fill a quarter of a
-second-level cache. Products of rows of 256 take half the time so, on Zen 4, as of 128 and of 64."""
+"""Elements of all rows that are copied, at the most: those of a strip of 64 then fill a quarter of
+a second-level cache. Products of rows of 256 and of 128 take half the time so, on Zen 4."""
+
+SHORT = 64
+"""Elements that each may have, however many there are: products of so few do not gain so much."""
 
 AGAIN = 16
 """Trips that read a copied row, at least: with four, kernels/naive_bayes.py takes 1.4 times as long
@@ -103,8 +106,9 @@ def _copied(
     copies: dict[tuple[Stmt, Sym, Sym, tuple[Expr, ...]], Sym] = {}
     ahead: dict[Stmt, Body] = {}
     tests: dict[Expr, None] = {}
-    for stmt, chain, load in found:
-        key = (stmt, chain[-1].sym, load.view, load.indices)
+    keys = [(stmt, chain[-1].sym, load.view, load.indices) for stmt, chain, load in found]
+    rows.room = max(ROW // len({*keys}), SHORT)
+    for key, (stmt, chain, load) in zip(keys, found, strict=True):
         if key not in copies:
             copies[key] = nest.fresh(f"{nest.name(load.view)}_row", load.view.dtype)
             ahead[stmt] = (*ahead.get(stmt, ()), *rows.copy(chain[-1], load, copies[key]))
@@ -151,6 +155,7 @@ class _Rows:
 
     def __init__(self, nest: Nest, index: Sym) -> None:
         self.nest, self.index = nest, index
+        self.room = ROW  # elements that each row may have
         workunit, body = nest.workunit, nest.workunit.body
         changing = assigned(body)
         params = frozenset(param.sym for param in workunit.params) - changing
@@ -229,7 +234,7 @@ class _Rows:
         (here,) = substitute_syms((stored,), {loop.sym: place})
         start, stop = self._expanded(loop.start), self._expanded(loop.stop)
         copying = replace(loop, sym=place, start=start, stop=stop, body=(here,))
-        return (nodes.DeclareArray(row, (zero,) * ROW), copying)
+        return (nodes.DeclareArray(row, (zero,) * self.room), copying)
 
     # law
     def tests(self, chain: tuple[For, ...]) -> Iterator[Expr]:
@@ -237,7 +242,7 @@ class _Rows:
         *around, row = chain
         for loop in around:
             yield self.trips(">=", loop, 1)
-        yield self.trips("<=", row, ROW)
+        yield self.trips("<=", row, self.room)
 
     def trips(self, op: str, loop: For, number_of: int) -> Expr:
         """The trips of a loop, compared."""
