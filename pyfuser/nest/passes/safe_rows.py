@@ -15,6 +15,7 @@ row it is then is a guess, the iteration's own, and costs time at the most.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -42,11 +43,19 @@ from pyfuser.ir.nodes import (
     Unary,
     Update,
 )
-from pyfuser.ir.visit import assigned, contains, expressions, map_body, map_expression, reads
+from pyfuser.ir.visit import (
+    assigned,
+    contains,
+    declared,
+    expressions,
+    map_body,
+    map_expression,
+    reads,
+)
 from pyfuser.nest.interior import both
 from pyfuser.nest.nodes import Nest, Over
 
-_OF_ROWS = (Const, Extent, Read, Cast, Unary, Compare)
+_OF_ROWS = (Const, Read, Cast, Unary, Compare)
 _ARITHMETIC = ("+", "-", "*")
 """What may be computed where it was not: it cannot trap."""
 
@@ -85,7 +94,8 @@ class _Rows:
         self._own = {nest.workunit.indices[axis] for axis in outer} - changing
         self._given = self._own | {p.sym for p in params if not p.rank} - changing
         self._views = {p.sym for p in params if p.rank}
-        self._stable = stable_locals(body)
+        twice = {sym for sym, count in Counter(declared(body)).items() if count > 1}
+        self._stable = {s: e for s, e in stable_locals(body).items() if s not in twice}
         self._rows: dict[tuple[Expr, Expr], Sym] = {}
         self._origin: dict[Sym, Sym] = {}  # of a row, the index that it is found from
 
@@ -188,6 +198,8 @@ class _Rows:
     def _is_given(self, e: Expr) -> bool:
         """Whether a value is the same along a row, and may be computed anywhere."""
         return reads(e) <= self._given and all(
-            isinstance(part, _OF_ROWS) or (isinstance(part, Binary) and part.op in _ARITHMETIC)
+            isinstance(part, _OF_ROWS)
+            or (isinstance(part, Extent) and part.view in self._views)
+            or (isinstance(part, Binary) and part.op in _ARITHMETIC)
             for part in expressions(e)
         )
