@@ -189,8 +189,10 @@ def of_elements_and_rows(i, j, b, a, n):
 def else_of_rows(i, j, b, a, n):
     if i == 0 or i >= n - 1:
         b[i][j] = a[i][j]
+    elif j > 0:
+        b[i][j] = a[i - 1][j] * a[i + 1][j - 1]
     else:
-        b[i][j] = a[i - 1][j] * a[i + 1][j]
+        b[i][j] = a[i - 1][j] + a[i + 1][j]
 
 
 @body("split-conditions safe-rows", n=20)
@@ -209,6 +211,8 @@ def named_row(i, j, b, a, n):
     b[i][j] = a[above][j] if above >= 0 else a[i][j]
     if not last:
         b[i][j] -= a[i + 1][j]
+    if j > 0:
+        b[i][j] *= 2.0
 
 
 @body("split-conditions safe-rows", n=20)
@@ -239,8 +243,8 @@ def row_of_elements(i, j, b, a):
 def row_that_changes(i, j, b, a):
     k: int = i
     k += 1
-    if k < i + 1:
-        b[i][j] = a[k][j]
+    if i + k < 4:
+        b[i][j] = a[i + k - k][j]
 
 
 @body("", n=20)

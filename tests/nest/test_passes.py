@@ -17,12 +17,15 @@ from pyfuser.ir.visit import map_body, statements
 from pyfuser.nest.build import nest_of
 from pyfuser.nest.nodes import Function, Nest, Run
 from pyfuser.nest.passes.lower_boxes import lower_boxes
+from pyfuser.nest.passes.safe_rows import safe_rows
 from pyfuser.nest.printer import show
 from pyfuser.nest.spec import LoopOrder
 from pyfuser.nest.verify import verify
 from pyfuser.pipeline import NEST_PASSES, NestPass, run_nest_passes
 from tests.codegen.build import Case
+from tests.nest import conditions
 from tests.nest.bodies import random_case
+from tests.nest.harness import SAMPLES, Sample
 from tests.nest.interpret import interpret
 from tests.vendors import tune
 
@@ -76,6 +79,19 @@ def test_a_pass_keeps_what_is_computed(each: NestPass, rank: int) -> None:
         assert not changed
     else:
         assert changed >= 5
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [s for s in SAMPLES[conditions.__name__.rpartition(".")[2]] if "safe-rows" in s.passes],
+    ids=lambda s: s.name,
+)
+def test_rows_that_are_there(sample: Sample) -> None:
+    given = sample.case()
+    before = built(given)
+    after = safe_rows(before)
+    assert after is not before
+    assert_same(given, after)
 
 
 def test_all_passes_together() -> None:

@@ -175,7 +175,7 @@ class _Rows:
         steps = [terms[e] for e in terms if not reads(e).isdisjoint(self._own)]
         return found.pop() if len(found) == 1 and steps == [1] else None
 
-    # law: []
+    # law
     def _facts(self, condition: Expr, holds: bool) -> list[Expr]:
         """What is known of rows where a condition holds, or where it does not."""
         if isinstance(condition, Read):
@@ -194,7 +194,7 @@ class _Rows:
             return []
         return [fact if holds else Unary("!", fact, DType.BOOL)]
 
-    # law: False
+    # law
     def _is_given(self, e: Expr) -> bool:
         """Whether a value is the same along a row, and may be computed anywhere."""
         return reads(e) <= self._given and all(
