@@ -70,7 +70,7 @@ def work_of(given: TraceShape) -> Work:
     return Work(
         {(first[c], whole[c]): again for c, again in chosen.items()},
         () if fails else tuple((first[c], place) for c, place in whole.items()),
-        {n: _places_written(calls[n]) for n in set().union(*chosen.values())},
+        {n: places_written(calls[n]) for n in set().union(*chosen.values())},
     )
 
 
@@ -175,11 +175,13 @@ def _clusters(call: CallShape) -> set[int]:
 
 
 def _written(call: CallShape) -> set[int]:
-    arguments = [call.arguments[place] for place in _places_written(call)]
+    arguments = [call.arguments[place] for place in places_written(call)]
     return {a.cluster for a in arguments if type(a) is RegionShape}
 
 
-def _places_written(call: CallShape) -> tuple[int, ...]:
+# law
+def places_written(call: CallShape) -> tuple[int, ...]:
+    """The arguments whose elements a call may write, by their places."""
     views = written(call.workunit.body)
     params = enumerate(zip(call.workunit.params, call.arguments, strict=True))
     return tuple([n for n, (p, a) in params if type(a) is RegionShape and p.sym in views])

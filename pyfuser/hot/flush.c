@@ -270,7 +270,8 @@ PyObject *hot_flush(PyObject *module, PyObject *const *args, Py_ssize_t count)
     if (got != Py_True) Py_RETURN_FALSE;
     int answer = 0;
     PyObject *gate = NULL, *empty = NULL;
-    if (is_usual(tracer)) {
+    /* Whether work arrays are read after a flush Python has to see. */
+    if (is_usual(tracer) && SLOT(tracer, L.tracer.postponing) == Py_None) {
         PyObject *calls = Py_NewRef(SLOT(tracer, L.tracer.calls));
         gate = PyList_New(1);
         empty = PyList_New(0);

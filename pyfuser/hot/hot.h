@@ -34,7 +34,7 @@ typedef struct {
     struct { Py_ssize_t arguments, at, code, label, pattern, position, result, space, workunit; } call;
     struct { Py_ssize_t error, force, value, deferred, dtype; } future;
     struct { Py_ssize_t exports, handle, address, external, image, lent, nbytes, pending, root; } buffer;
-    struct { Py_ssize_t calls, recorded, raw, bytes, look_at, gate, settle, watch, postponed, place; } tracer;
+    struct { Py_ssize_t calls, recorded, raw, bytes, look_at, gate, settle, watch, postponed, postponing, place; } tracer;
     struct { Py_ssize_t latest, mean, runs; } timing;
     PyObject *dtypes[DTYPES];
     Py_ssize_t sizes[DTYPES];

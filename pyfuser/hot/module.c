@@ -19,7 +19,7 @@ static int places(PyObject *given)
     PLACE(buffer, lent) PLACE(buffer, nbytes) PLACE(buffer, pending) PLACE(buffer, root)
     PLACE(tracer, calls) PLACE(tracer, recorded) PLACE(tracer, raw) PLACE(tracer, gate)
     PLACE(tracer, settle) PLACE(tracer, watch) PRIVATE(tracer, bytes) PRIVATE(tracer, look_at) PLACE(tracer, postponed)
-    PLACE(tracer, place)
+    PLACE(tracer, place) PLACE(tracer, postponing)
     PLACE(timing, latest) PLACE(timing, mean) PLACE(timing, runs)
 #undef PLACE
 #undef PRIVATE
@@ -180,7 +180,7 @@ PyMODINIT_FUNC PyInit__hot(void)
     Py_XDECREF(capsule);
     if (added < 0 || PyModule_AddType(module, &PreparedType) < 0 || PyModule_AddType(module, &DispatcherType) < 0 ||
         PyModule_AddType(module, &SiteType) < 0 || PyModule_AddType(module, &CapturedType) < 0 ||
-        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddType(module, &BlockType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 23) < 0) {
+        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddType(module, &BlockType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 24) < 0) {
         Py_DECREF(module);
         return NULL;
     }

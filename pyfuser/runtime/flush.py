@@ -59,17 +59,23 @@ def flush(tracer: Tracer) -> None:
         with signals.handled_later():
             (first_tier.run if first_tier.are_direct(calls) else run_each)(calls, tracer)
         return
-    dropped, due = postpone.settle(tracer)
+    settled = postpone.settle(tracer)
+    due, dropped = settled.due, settled.dropped
+    if settled.waiting:
+        if _run_beside(settled, tracer):
+            return
+        due = settled.waiting
     if due:
         SESSION.budget.run_apart(due, tracer)
-    calls = list(tracer.calls)
-    if not calls:
-        return
+    calls = list(tracer.calls)[len(dropped) :]
     try:
-        _run(calls, tracer)
+        tracer.remove([*dropped])
+        if calls:
+            _run(calls, tracer)
     except BaseException:
-        if are_first(calls, tracer.calls):
+        if dropped and are_first(calls, tracer.calls):
             tracer.postpone(dropped)  # nothing has run
+            postpone.restore(dropped, settled, tracer)
         raise
 
 
@@ -129,6 +135,20 @@ def _run_known(
                 launch(program, calls, tracer, recorded)
             return
     launch(known.program, calls, tracer, recorded, postpone.prepared_of(known, calls))
+
+
+def _run_beside(settled: postpone.Settled, tracer: Tracer) -> bool:
+    """Run the calls behind those that wait on, if what is known of them still holds."""
+    calls = list(tracer.calls[len(settled.waiting) :])
+    looked = replay.look(calls)
+    known = replay.found(looked, calls) if looked.known is settled.known else None
+    if known is None:
+        return False
+    try:
+        launch(known.program, calls, tracer, calls, postpone.prepared_of(known, calls))
+    finally:
+        postpone.restore(settled.waiting, settled, tracer)
+    return True
 
 
 def _looked_for(calls: list[Call], tracer: Tracer) -> tuple[list[Call], replay.Looked | None]:

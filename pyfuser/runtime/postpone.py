@@ -5,7 +5,8 @@ A name still holds them when a step ends (as it reads a norm), so each step has 
 memory. Where a trace has come back and so far nobody read some of its arrays in between, it runs as
 if nothing could reach these: they are contracted like any temporary. The calls that compute them
 stay pending, before all others, as if they had not run (`Tracer.postponed`): whoever touches what
-they touch has them run first. When what is recorded next overwrites all of them, they go.
+they touch has them run first. When what is recorded next overwrites all of them, they go. A few
+flushes may come in between that touch nothing of it: loops read several numbers in a step.
 
 Which calls may run later is the law of `analysis.work_arrays`. Memory that the host can reach
 unseen is no part of it, and arrays that it has had before are stored (`Buffer.seen`). The cost:
@@ -20,14 +21,15 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
 from pyfuser.analysis.accesses import structural_scalars
-from pyfuser.analysis.work_arrays import Work, work_of
+from pyfuser.analysis.work_arrays import Work, places_written, work_of
 from pyfuser.runtime import lifetimes, replay
 from pyfuser.runtime.autotune import MARGIN
-from pyfuser.runtime.launch import Source
+from pyfuser.runtime.launch import REMEMBERED, Source
 from pyfuser.runtime.prepared import prepared
 from pyfuser.runtime.program import Program
 from pyfuser.runtime.replay import Replay
@@ -46,6 +48,12 @@ TRIED = 256
 MOST = 128
 """Calls that may wait: they count among those that a trace may have."""
 
+LOST = 4 * REMEMBERED
+"""Flushes by which it has to take longer: a mean forgets a run that was disturbed sooner."""
+
+BETWEEN = 4
+"""Flushes that may come in between: Python has to see each."""
+
 _GONE = weakref.ref(Handle())
 
 
@@ -53,15 +61,17 @@ class Account:
     """What is known of a trace that may postpone stores.
 
     unread: how often in a row its arrays were overwritten unread. wanted: the seconds that it has
-    to have run for by then, by the model, for a plan.
+    to have run for by then, by the model, for a plan. between: flushes that came before they were,
+    at the most. lost: flushes in a row by which it took longer.
     """
 
     def __init__(self, program: Program) -> None:
+        self.given = program.given
         self.work = Work({}, (), {}) if program.cuts else work_of(program.given)
         self.seconds = program.seconds
         self.arrays = tuple(self.work.arrays)
         self.wanted = NOW.running.trial_kernel * len(program.launches)
-        self.flushes = self.unread = self.misses = 0
+        self.flushes = self.unread = self.misses = self.between = self.lost = 0
         self.program: Program | None = None  # where they wait
         self.prepared: Any = replay.MISSING
         sizes = lifetimes.sizes_of(program.given)
@@ -71,6 +81,11 @@ class Account:
             or left_out("postpone")
             or program.graphs is not None  # a device's stores are not left out
         )
+
+    @cached_property
+    def writes(self) -> tuple[tuple[int, ...], ...]:
+        """For each call of the trace the places of what it writes."""
+        return tuple(map(places_written, self.given.calls))
 
     def missed(self) -> None:
         """Somebody read an array, or overwrote what it is computed from."""
@@ -107,20 +122,27 @@ class Account:
 class Postponing(NamedTuple):
     """The latest flush that could postpone stores: its arrays by source.
 
-    position: of its last call. again: the calls that wait, if it did.
+    position: of the last call since. again: the calls that wait, if it did. between: flushes since.
     """
 
     account: Account
     arrays: dict[Source, Buffer]
     position: int
     again: Sequence[Call] = ()
+    between: int = 0
 
 
 class Settled(NamedTuple):
-    """Of the calls that waited: those that are dropped, or those that are to run."""
+    """Of the calls that waited: those that are dropped, that are to run, or that wait on.
+
+    latest: of those that are dropped or wait on. known: what runs while they wait on.
+    """
 
     dropped: Sequence[Call] = ()
     due: Sequence[Call] = ()
+    waiting: Sequence[Call] = ()
+    latest: Postponing | None = None
+    known: Replay | None = None
 
 
 def settle(tracer: Tracer) -> Settled:
@@ -137,23 +159,73 @@ def settle(tracer: Tracer) -> Settled:
         if not calls or calls[0].position != latest.position + 1:
             return Settled(due=waiting)
         known = replay.look(calls).known
+        if latest.between < BETWEEN and _is_apart(known, calls, latest):
+            return _later(known, calls, latest, tracer)
         if known is None and latest.again:  # it may fail, when a part of it has run
             latest.account.missed()
             return Settled(due=waiting)
         unread = _unread(known, calls, latest.arrays)
     if not latest.again:
         latest.account.found(unread)
+        latest.account.between = max(latest.account.between, latest.between)
     elif len(unread) == len(latest.arrays):
-        tracer.remove([*waiting])
-        return Settled(dropped=waiting)
+        return Settled(dropped=waiting, latest=latest)
     else:
         latest.account.missed()
     return Settled(due=waiting)
 
 
+def _later(
+    known: Replay | None, calls: Sequence[Call], latest: Postponing, tracer: Tracer
+) -> Settled:
+    """Nothing is known of the arrays after these calls, either."""
+    after = latest._replace(position=calls[-1].position, between=latest.between + 1)
+    if latest.again:
+        return Settled(waiting=latest.again, latest=after, known=known)
+    tracer.postponing = after
+    return Settled()
+
+
+# law: True
+def _is_apart(known: Replay | None, calls: Sequence[Call], latest: Postponing) -> bool:
+    """Whether calls touch nothing that those compute which wait, and change nothing they read.
+
+    Nor may they be the last to need memory that these read: another array of theirs would get it.
+    """
+    if not latest.again:  # it is to be found out whether any may wait
+        arrays = set(map(id, latest.arrays.values()))
+        return not any(id(b) in arrays for call in calls for b in _buffers(call))
+    if known is None:
+        return False
+    numbers = _again(latest.account, latest.arrays)
+    places = [latest.account.work.written[n] for n in numbers]
+    owed = {
+        id(call.arguments[place].buffer)  # type: ignore[union-attr]
+        for call, written in zip(latest.again, places, strict=True)
+        for place in written
+    }
+    read = {id(b) for call in latest.again for b in _buffers(call)}
+    account = account_of(known)
+    return not any(
+        type(a) is Region
+        and id(a.buffer) in read
+        and (
+            place in account.writes[n]
+            or id(a.buffer) in owed
+            or account.given.clusters[_cluster(account.given, (n, place))].temporary
+        )
+        for n, call in enumerate(calls)
+        for place, a in enumerate(call.arguments)
+    )
+
+
+def _buffers(call: Call) -> Iterator[Buffer]:
+    return (a.buffer for a in call.arguments if type(a) is Region)
+
+
 def _unreachable(calls: Sequence[Call], arrays: dict[Source, Buffer]) -> tuple[Source, ...]:
     """The arrays that nobody can read any more: neither the program, nor what it has recorded."""
-    touched = {id(a.buffer) for call in calls for a in call.arguments if type(a) is Region}
+    touched = {id(b) for call in calls for b in _buffers(call)}
     return tuple([s for s, b in arrays.items() if not b.reachable and id(b) not in touched])
 
 
@@ -193,14 +265,17 @@ def arrays_of(known: Replay, calls: Sequence[Call], tracer: Tracer) -> list[Buff
     regions = {source: _region(calls, source) for source in account.arrays}
     arrays = {source: region.buffer for source, region in regions.items() if _may_wait(region)}
     again = _again(account, arrays)
-    small = sum(buffer.nbytes for buffer in arrays.values()) < NOW.running.postponed_bytes
+    seen_to = (1 + account.between) * NOW.running.postponed_bytes
+    small = sum(buffer.nbytes for buffer in arrays.values()) < seen_to
     if small or len(again) > MOST or not _are_ours(account, calls, again):
         account.hopeless |= account.flushes > NOW.running.misses
         return []
     ready = account.unread > 0 and account.unread * account.seconds >= account.wanted
-    if ready and account.program is not None and _loses(account.program, known.program):
-        account.hopeless = True
-        return []
+    if ready and account.program is not None:
+        account.lost = account.lost + 1 if _loses(account.program, known.program) else 0
+        if account.lost > LOST:
+            account.hopeless = True
+            return []
     tracer.postponing = Postponing(account, arrays, calls[-1].position)
     return list(arrays.values()) if ready else []
 
@@ -226,7 +301,7 @@ def _again(account: Account, arrays: Iterable[Source]) -> list[int]:
 def _are_ours(account: Account, calls: Sequence[Call], again: Sequence[int]) -> bool:
     """Whether Views alone reach what calls touch, and what they read stays: somebody has it."""
     mine = {id(buffer) for buffer in _written(account, calls, again)}
-    buffers = [a.buffer for n in again for a in calls[n].arguments if type(a) is Region]
+    buffers = [b for n in again for b in _buffers(calls[n])]
     return not any(
         b.external or b.lent or b.image is not None or not (id(b) in mine or b.reachable)
         for b in buffers
@@ -256,7 +331,15 @@ def waiting(calls: Sequence[Call], tracer: Tracer) -> Iterator[None]:
     numbers = _again(latest.account, latest.arrays)
     again = [calls[n].again() for n in numbers]
     tracer.postpone(again)
-    yield
+    try:
+        yield
+    finally:  # what has not run is not to run again
+        left = set(map(id, tracer.calls))
+        early: list[Call] = [
+            call for call, n in zip(again, numbers, strict=True) if id(calls[n]) in left
+        ]
+        if early:
+            tracer.remove(early)
     if are_first(again, tracer.calls):
         tracer.postponing = latest._replace(again=again)
         tracer.postponed = len(again)
@@ -264,6 +347,13 @@ def waiting(calls: Sequence[Call], tracer: Tracer) -> Iterator[None]:
         SESSION.flushes[-1].waiting = len(again)
         for buffer in _written(latest.account, calls, numbers):
             lifetimes.release(buffer)  # they are computed again
+
+
+def restore(calls: Sequence[Call], settled: Settled, tracer: Tracer) -> None:
+    """Have calls wait as before a flush, if they are the first that are pending."""
+    count = len(calls)
+    if are_first(calls, tracer.calls):
+        tracer.postponing, tracer.postponed = settled.latest, count
 
 
 def program_of(

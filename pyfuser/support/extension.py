@@ -10,7 +10,7 @@ from pyfuser.support.settings import SETTINGS
 
 Owner = TypeVar("Owner")
 
-INTERFACE = 23
+INTERFACE = 24
 """Of the extension that fits this source: raised whenever either side changes what they share."""
 
 NUMPY_INTERFACE = 7

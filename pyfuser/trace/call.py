@@ -92,9 +92,9 @@ class Call:
         self.code = code
         self.at = at
 
-    def again(self) -> Call:
-        """Another one that is the same."""
-        made = Call(
+    def again(self) -> Again:
+        """One that computes once more what this one has."""
+        made = Again(
             self.pattern, self.space, self.workunit, self.arguments, self.result, self.label,
             self.code, self.at,
         )  # fmt: skip
@@ -114,6 +114,12 @@ class Call:
     @property
     def name(self) -> str:
         return self.label or self.workunit.name
+
+
+class Again(Call):
+    """One that for the program has run: whatever is dropped, it is not (see `runtime.postpone`)."""
+
+    __slots__ = ()
 
 
 def line_at(code: CodeType, at: int) -> int:

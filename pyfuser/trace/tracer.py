@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from pyfuser.support.errors import PyFuserError
 from pyfuser.trace import reason
-from pyfuser.trace.call import Argument, Call
+from pyfuser.trace.call import Again, Argument, Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.gate import Overtaken
 from pyfuser.trace.memory import Buffer, Region
@@ -211,8 +211,8 @@ class Tracer:
         return dropped
 
     def wanted(self) -> list[Call]:
-        """The pending calls without those that are postponed (see `runtime.postpone`)."""
-        return self.calls[self.postponed :]
+        """The pending calls that for the program have not run."""
+        return [call for call in self.calls if type(call) is not Again]
 
     def postpone(self, calls: Sequence[Call]) -> None:
         """Have calls before all that are pending."""
