@@ -179,7 +179,9 @@ def test_results_that_no_call_reads_do_not_wait() -> None:
             pk.parallel_for(N, slope, k=k, x=x, a=float(n))
             pk.parallel_for(N, advance, y=y, x=x, k=k)
             assert float(pk.parallel_reduce(N, total, y=x)) == 0.0
-    assert COUNTERS.postponed > before and [*TRACER._owed()] == [k._region.buffer]
+    assert COUNTERS.postponed > before and [*TRACER.postponing.arrays.values()] == [
+        k._region.buffer
+    ]
 
 
 def test_integers_that_divide_do_not_wait() -> None:
@@ -389,7 +391,7 @@ def test_what_waits_outlives_an_interrupted_flush_that_is_dropped(
 ) -> None:
     """known: of a flush in between; else of the step that would have overwritten it."""
 
-    def interrupted(*_: Any) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     loop = TwoReads()

@@ -19,6 +19,7 @@ from pyfuser.runtime.launch import (
     run_together,
 )
 from pyfuser.runtime.lifetimes import let_go
+from pyfuser.runtime.owed import Owed
 from pyfuser.runtime.program import Program
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import DivisionError
@@ -41,15 +42,16 @@ def execute(
     tracer: Tracer,
     prepared: Prepared | None = None,
     ran: Ran | None = None,
+    owed: Owed | None = None,
 ) -> None:
     """Launch a program's kernels in order on the calls' data.
 
     prepared: its launches, compiled: what they leave undone is done here. ran: what ran already,
-    which `tracer.settle` knows.
+    which `tracer.settle` knows. owed: the calls that wait, as `runtime.postpone` has it.
     """
     if ran is None:
         ran = Ran(tracer.gate)
-        tracer.settle = partial(settle, program, calls, ran, tracer)
+        tracer.settle = partial(settle, program, calls, ran, tracer, owed)
     try:
         if prepared is not None:
             settled = prepared.run(tracer, calls, ran, team.count)
@@ -89,7 +91,13 @@ def _succeeded(ran: Sequence[Any]) -> int:
     return sum(not status for status, _ in ran)
 
 
-def settle(program: Program, calls: Sequence[Call], ran: Ran, tracer: Tracer) -> None:
+def settle(
+    program: Program,
+    calls: Sequence[Call],
+    ran: Ran,
+    tracer: Tracer,
+    owed: Owed | None = None,
+) -> None:
     """Forget the calls whose kernels are in `ran` (see `make_run`), and see to their results.
 
     Interrupted by a signal handler, it can be called again.
@@ -102,7 +110,13 @@ def settle(program: Program, calls: Sequence[Call], ran: Ran, tracer: Tracer) ->
         if results and not all(future.ready for future in results):
             give_results(results, launch.launchable.values(result))
         done += launch.calls
-    tracer.remove([calls[n] for n in forgettable(program.plan, done)])
+    done = forgettable(program.plan, done)
+    gone = [calls[n] for n in done]
+    if owed is None:
+        tracer.remove(gone)
+    else:
+        made = {id(calls[n]): owed.made[n] for n in done if n in owed.made}
+        tracer.remove([*gone, *owed.overwritten(done)], made)
     tracer.settle = nothing_to_settle
 
 

@@ -24,6 +24,7 @@ from pyfuser.runtime.isolate import FAILURES, recover, run_each
 from pyfuser.runtime.launch import Draft, LaunchKey, Ready
 from pyfuser.runtime.lifetimes import with_ends
 from pyfuser.runtime.mistakes import refuse
+from pyfuser.runtime.owed import Owed
 from pyfuser.runtime.program import Flush, Program, note_planned, remember
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.runtime.tune import tuned, tuned_on
@@ -38,7 +39,7 @@ from pyfuser.trace.gate import Ran
 from pyfuser.trace.images import USE
 from pyfuser.trace.reason import PACKAGE, Reason
 from pyfuser.trace.shape import TraceShape, shape_of
-from pyfuser.trace.tracer import Tracer, are_first
+from pyfuser.trace.tracer import Tracer
 from pyfuser.transform.group import group_shapes
 
 
@@ -56,27 +57,36 @@ def flush(tracer: Tracer) -> None:
         run_all(calls, tracer)
         return
     if tracer.nested:  # planning takes longer than some signal handlers have until the next signal
+        tracer.postponed, tracer.postponing = 0, None
         with signals.handled_later():
             (first_tier.run if first_tier.are_direct(calls) else run_each)(calls, tracer)
         return
     settled = postpone.settle(tracer)
-    due, dropped = settled.due, settled.dropped
-    if settled.waiting:
-        if _run_beside(settled, tracer):
+    due = settled.due
+    if settled.known is not None:
+        if _run_behind(settled, tracer):
             return
         due = settled.waiting
     if due:
         SESSION.budget.run_apart(due, tracer)
-    calls = list(tracer.calls)[len(dropped) :]
-    try:
-        tracer.remove([*dropped])
-        if calls:
-            _run(calls, tracer)
-    except BaseException:
-        if dropped and are_first(calls, tracer.calls):
-            tracer.postpone(dropped)  # nothing has run
-            postpone.restore(dropped, settled, tracer)
-        raise
+    calls = list(tracer.calls)
+    if calls:
+        _run(calls, tracer)
+
+
+def _run_behind(settled: postpone.Settled, tracer: Tracer) -> bool:
+    """Run the calls behind those that wait, if what is known of them still holds."""
+    calls = list(tracer.calls[len(settled.waiting) :])
+    looked = replay.look(calls)
+    known = replay.found(looked, calls) if looked.known is settled.known else None
+    if known is None:
+        return False
+    if settled.latest is None:
+        _run_known(known, calls, tracer, calls, Owed({}, settled.waiting, settled.over))
+    else:
+        launch(known.program, calls, tracer, calls, postpone.prepared_of(known, calls))
+        postpone.keep(settled.latest, tracer)
+    return True
 
 
 def _run(recorded: list[Call], tracer: Tracer) -> None:
@@ -121,34 +131,27 @@ def _run(recorded: list[Call], tracer: Tracer) -> None:
 
 
 def _run_known(
-    known: replay.Replay, calls: list[Call], tracer: Tracer, recorded: Sequence[Call]
+    known: replay.Replay,
+    calls: list[Call],
+    tracer: Tracer,
+    recorded: Sequence[Call],
+    owed: Owed | None = None,
 ) -> None:
     """Run calls by a program that is known, or by one that leaves stores for later."""
-    arrays = postpone.arrays_of(known, calls, tracer)
-    if arrays:
+    latest = postpone.beginning(known, calls, tracer)
+    if latest is not None:
+        arrays = latest.arrays.values()
         try:
-            program = postpone.program_of(known, arrays, calls, program_for)
+            program = postpone.program_of(known, arrays, calls, program_for, tracer)
         except FAILURES:  # what is known still runs
             postpone.account_of(known).hopeless = True
         else:
-            with postpone.waiting(calls, tracer):
-                launch(program, calls, tracer, recorded)
+            made = postpone.made_of(latest)
+            owed = Owed(made) if owed is None else owed._replace(made=made)
+            launch(program, calls, tracer, recorded, owed=owed)
+            postpone.wait(latest, calls, tracer)
             return
-    launch(known.program, calls, tracer, recorded, postpone.prepared_of(known, calls))
-
-
-def _run_beside(settled: postpone.Settled, tracer: Tracer) -> bool:
-    """Run the calls behind those that wait on, if what is known of them still holds."""
-    calls = list(tracer.calls[len(settled.waiting) :])
-    looked = replay.look(calls)
-    known = replay.found(looked, calls) if looked.known is settled.known else None
-    if known is None:
-        return False
-    try:
-        launch(known.program, calls, tracer, calls, postpone.prepared_of(known, calls))
-    finally:
-        postpone.restore(settled.waiting, settled, tracer)
-    return True
+    launch(known.program, calls, tracer, recorded, postpone.prepared_of(known, calls), owed)
 
 
 def _looked_for(calls: list[Call], tracer: Tracer) -> tuple[list[Call], replay.Looked | None]:
@@ -185,16 +188,17 @@ def launch(
     tracer: Tracer,
     recorded: Sequence[Call],
     prepared: Prepared | None = None,
+    owed: Owed | None = None,
 ) -> None:
     """Launch a program on the data of calls.
 
-    recorded: what the program called, if these stand for that. prepared: see `execute`.
+    recorded: what the program called, if these stand for that. prepared, owed: see `execute`.
     """
     try:
         with remember(program, calls), tracer.place or NOWHERE, verifying(recorded, SESSION.run):
-            execute(program, calls, tracer, prepared)
+            execute(program, calls, tracer, prepared, owed=owed)
     except FAILURES as error:
-        recover(error, program, calls, tracer)
+        recover(error, program, calls if owed is None else [*owed.before, *calls], tracer)
 
 
 def banded(trace: TraceShape, calls: Sequence[Call], earned: bool) -> Program | None:

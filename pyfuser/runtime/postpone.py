@@ -36,7 +36,7 @@ from pyfuser.runtime.replay import Replay
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.passes import left_out
-from pyfuser.trace.call import Call
+from pyfuser.trace.call import Again, Call
 from pyfuser.trace.memory import Allocation, Buffer, Handle, Region, Unmade, contiguous
 from pyfuser.trace.shape import TraceShape, shape_of
 from pyfuser.trace.tracer import POSTPONING, Tracer, are_first
@@ -128,34 +128,40 @@ class Postponing(NamedTuple):
     account: Account
     arrays: dict[Source, Buffer]
     position: int
-    again: Sequence[Call] = ()
+    again: Sequence[Again] = ()
     between: int = 0
 
 
 class Settled(NamedTuple):
-    """Of the calls that waited: those that are dropped, that are to run, or that wait on.
+    """What becomes of the calls that waited: some are to run; or they wait while `known` runs.
 
-    latest: of those that are dropped or wait on. known: what runs while they wait on.
+    over: if that overwrites all that they compute, by which of its calls (see `runtime.owed`).
+    latest: else, with which they wait on.
     """
 
-    dropped: Sequence[Call] = ()
     due: Sequence[Call] = ()
     waiting: Sequence[Call] = ()
-    latest: Postponing | None = None
     known: Replay | None = None
+    over: Sequence[frozenset[int]] = ()
+    latest: Postponing | None = None
 
 
 def settle(tracer: Tracer) -> Settled:
-    """Before a flush: drop the calls that wait if it overwrites all that they compute, unread."""
+    """Before a flush: find out whether it overwrites, unread, all that waiting calls compute."""
     wanted = tracer.why in POSTPONING and tracer.postponed > 0  # else somebody reads
     tracer.postponed = 0
+    tracer.show()
     latest, tracer.postponing = tracer.postponing, None
     if latest is None:
         return Settled()
     waiting = latest.again if are_first(latest.again, tracer.calls) else ()
     calls = tracer.calls[len(waiting) :]
+    known = None
     unread = _unreachable(calls, latest.arrays)
-    if len(unread) < len(latest.arrays) and (wanted or not latest.again):
+    if len(unread) == len(latest.arrays):
+        tracer.remove([*waiting])
+        waiting = ()
+    elif wanted or not latest.again:
         if not calls or calls[0].position != latest.position + 1:
             return Settled(due=waiting)
         known = replay.look(calls).known
@@ -168,11 +174,27 @@ def settle(tracer: Tracer) -> Settled:
     if not latest.again:
         latest.account.found(unread)
         latest.account.between = max(latest.account.between, latest.between)
-    elif len(unread) == len(latest.arrays):
-        return Settled(dropped=waiting, latest=latest)
-    else:
+    elif len(unread) < len(latest.arrays):
         latest.account.missed()
+    elif known is not None:
+        return Settled(waiting=waiting, known=known, over=_over(known, calls, latest))
     return Settled(due=waiting)
+
+
+def _over(known: Replay, calls: Sequence[Call], latest: Postponing) -> list[frozenset[int]]:
+    """For each call that waits, those that overwrite what it writes."""
+    first = {id(_region(calls, s).buffer): s[0] for s in account_of(known).work.overwritten}
+    return [frozenset(first[id(b)] for b in written if id(b) in first) for written in _owed(latest)]
+
+
+def _owed(latest: Postponing) -> list[list[Buffer]]:
+    """What each call that waits is to write."""
+    account = latest.account
+    numbers = _again(account, latest.arrays)
+    return [
+        [_region((call,), (0, place)).buffer for place in account.work.written[n]]
+        for call, n in zip(latest.again, numbers, strict=True)
+    ]
 
 
 def _later(
@@ -181,7 +203,7 @@ def _later(
     """Nothing is known of the arrays after these calls, either."""
     after = latest._replace(position=calls[-1].position, between=latest.between + 1)
     if latest.again:
-        return Settled(waiting=latest.again, latest=after, known=known)
+        return Settled(waiting=latest.again, known=known, latest=after)
     tracer.postponing = after
     return Settled()
 
@@ -197,13 +219,7 @@ def _is_apart(known: Replay | None, calls: Sequence[Call], latest: Postponing) -
         return not any(id(b) in arrays for call in calls for b in _buffers(call))
     if known is None:
         return False
-    numbers = _again(latest.account, latest.arrays)
-    places = [latest.account.work.written[n] for n in numbers]
-    owed = {
-        id(call.arguments[place].buffer)  # type: ignore[union-attr]
-        for call, written in zip(latest.again, places, strict=True)
-        for place in written
-    }
+    owed = {id(b) for written in _owed(latest) for b in written}
     read = {id(b) for call in latest.again for b in _buffers(call)}
     account = account_of(known)
     return not any(
@@ -253,13 +269,13 @@ def account_of(known: Replay) -> Account:
     return account
 
 
-def arrays_of(known: Replay, calls: Sequence[Call], tracer: Tracer) -> list[Buffer]:
-    """The arrays of a trace that are to wait for a reader this time."""
+def beginning(known: Replay, calls: Sequence[Call], tracer: Tracer) -> Postponing | None:
+    """The arrays of a trace that are to wait for a reader this time, and what is to wait then."""
     account = account_of(known)
     if account.hopeless or not known.settled or tracer.watch is not None:
-        return []
+        return None
     if tracer.why not in POSTPONING:  # somebody reads what it computes
-        return []
+        return None
     account.flushes += 1
     account.hopeless = account.flushes > TRIED and not account.unread
     regions = {source: _region(calls, source) for source in account.arrays}
@@ -269,15 +285,18 @@ def arrays_of(known: Replay, calls: Sequence[Call], tracer: Tracer) -> list[Buff
     small = sum(buffer.nbytes for buffer in arrays.values()) < seen_to
     if small or len(again) > MOST or not _are_ours(account, calls, again):
         account.hopeless |= account.flushes > NOW.running.misses
-        return []
+        return None
     ready = account.unread > 0 and account.unread * account.seconds >= account.wanted
     if ready and account.program is not None:
         account.lost = account.lost + 1 if _loses(account.program, known.program) else 0
         if account.lost > LOST:
             account.hopeless = True
-            return []
-    tracer.postponing = Postponing(account, arrays, calls[-1].position)
-    return list(arrays.values()) if ready else []
+            return None
+    latest = Postponing(account, arrays, calls[-1].position)
+    if ready:
+        return latest._replace(again=[calls[n].again() for n in again])
+    tracer.postponing = latest
+    return None
 
 
 def _loses(program: Program, other: Program) -> bool:
@@ -323,47 +342,37 @@ def _may_wait(region: Region) -> bool:
     return mine and not buffer.seen and _is_whole(region)
 
 
-@contextmanager
-def waiting(calls: Sequence[Call], tracer: Tracer) -> Iterator[None]:
-    """While a trace runs that leaves its arrays: what computes them is pending, before all else."""
-    latest = tracer.postponing
-    assert latest is not None
-    numbers = _again(latest.account, latest.arrays)
-    again = [calls[n].again() for n in numbers]
-    tracer.postpone(again)
-    try:
-        yield
-    finally:  # what has not run is not to run again
-        left = set(map(id, tracer.calls))
-        early: list[Call] = [
-            call for call, n in zip(again, numbers, strict=True) if id(calls[n]) in left
-        ]
-        if early:
-            tracer.remove(early)
-    if are_first(again, tracer.calls):
-        tracer.postponing = latest._replace(again=again)
-        tracer.postponed = len(again)
-        COUNTERS.postponed += len(again)
-        SESSION.flushes[-1].waiting = len(again)
-        for buffer in _written(latest.account, calls, numbers):
+def made_of(latest: Postponing) -> dict[int, Again]:
+    """What is to wait, by the number of the call that it repeats."""
+    return dict(zip(_again(latest.account, latest.arrays), latest.again, strict=True))
+
+
+def wait(latest: Postponing, calls: Sequence[Call], tracer: Tracer) -> None:
+    """After a flush that left its arrays: have what is pending for them wait."""
+    keep(latest, tracer)
+    if tracer.postponing is latest:
+        COUNTERS.postponed += len(latest.again)
+        SESSION.flushes[-1].waiting = len(latest.again)
+        for buffer in _written(latest.account, calls, _again(latest.account, latest.arrays)):
             lifetimes.release(buffer)  # they are computed again
 
 
-def restore(calls: Sequence[Call], settled: Settled, tracer: Tracer) -> None:
-    """Have calls wait as before a flush, if they are the first that are pending."""
-    count = len(calls)
-    if are_first(calls, tracer.calls):
-        tracer.postponing, tracer.postponed = settled.latest, count
+def keep(latest: Postponing, tracer: Tracer) -> None:
+    """Have calls wait, if they are the first that are pending."""
+    tracer.postponing, tracer.postponed = latest, len(latest.again)
+    if not are_first(latest.again, tracer.calls):  # asked last: a signal handler may run them
+        tracer.postponing, tracer.postponed = None, 0
 
 
 def program_of(
     known: Replay,
-    arrays: Sequence[Buffer],
+    arrays: Iterable[Buffer],
     calls: list[Call],
     made: Callable[[TraceShape], Program],
+    tracer: Tracer,
 ) -> Program:
     """What runs while arrays wait: the program of their trace if nothing had them."""
-    with _hidden(arrays):
+    with _hidden(arrays, tracer):
         looked = replay.look(calls)
         trace = shape_of(calls, structural_scalars) if looked.known is None else None
         key = None if trace is None else replay.agreed(looked.key, trace, calls)
@@ -380,16 +389,15 @@ def program_of(
 
 
 @contextmanager
-def _hidden(arrays: Sequence[Buffer]) -> Iterator[None]:
+def _hidden(arrays: Iterable[Buffer], tracer: Tracer) -> Iterator[None]:
     """As if nothing outside of what is recorded could reach arrays."""
-    handles = [buffer._handle for buffer in arrays]
+    tracer.hidden = [(buffer, buffer._handle) for buffer in arrays]
     try:
-        for buffer in arrays:
+        for buffer, _ in tracer.hidden:
             buffer._handle = _GONE
         yield
     finally:
-        for buffer, handle in zip(arrays, handles, strict=True):
-            buffer._handle = handle
+        tracer.show()
 
 
 def prepared_of(known: Replay, calls: list[Call]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from operator import is_
 from typing import Any, Protocol
@@ -26,6 +26,8 @@ POSTPONING = frozenset(
     }
 )  # fmt: skip
 """Flushes for these leave calls that only a reader of their results needs."""
+
+_NONE: Mapping[int, Again] = {}
 
 MAX_CALLS = 512
 MAX_BYTES_KEPT = 1 << 30  # of memory that nothing but the trace keeps alive
@@ -63,8 +65,8 @@ class Tracer:
     """
 
     __slots__ = (
-        "__dict__", "_bytes", "_look_at", "calls", "fast", "flush_function", "gate", "limit",
-        "place", "postponed", "postponing", "raw", "recorded", "settle", "watch",
+        "__dict__", "_bytes", "_look_at", "calls", "fast", "flush_function", "gate", "hidden",
+        "limit", "place", "postponed", "postponing", "raw", "recorded", "settle", "watch",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -84,6 +86,7 @@ class Tracer:
         self.watch: Watch | None = None
         self.postponed = 0  # of `calls` the first ones, which only a reader of their results needs
         self.postponing: Any = None  # see `runtime.postpone`; there while calls are postponed
+        self.hidden: list[tuple[Buffer, Any]] = []  # memory that seems unreachable, with its handle
         self._bytes = 0  # of all pending arguments
         self._look_at = MAX_BYTES_KEPT  # ... that give reason to count those kept alive
 
@@ -109,17 +112,29 @@ class Tracer:
                 self.limit = room_for(self.calls, MAX_CALLS)
                 self.flush(reason.FULL)
 
-    def remove(self, done: list[Call]) -> None:
-        """Forget calls that have run, or that are dropped; `calls` is another list afterwards."""
+    def remove(self, done: list[Call], made: Mapping[int, Again] = _NONE) -> None:
+        """Forget calls that have run, or that are dropped; `calls` is another list afterwards.
+
+        made: by id() of some of them what has their place.
+        """
         gone = set(map(id, done))
+        counted = made.keys() & map(id, self.calls) if made else set[int]()
+        for key in counted:
+            self._count_all(made[key].arguments)
         while True:
             calls = self.calls
             size = len(calls)
             found = [call for call in calls[:size] if id(call) in gone]
             kept = [call for call in calls[:size] if id(call) not in gone]
+            if made:
+                new = [made.get(id(call), call) for call in calls[:size]]
+                kept = [call for call in new if id(call) not in gone]
             if self.calls is calls:  # no signal handler can come in between this and the next line
                 self.calls = [*kept, *calls[size:]]
                 break
+        if counted:
+            counted -= set(map(id, found))  # a handler was sooner
+            self._uncount([made[key] for key in counted])
         self._uncount(found)
 
     def _uncount(self, calls: list[Call]) -> None:
@@ -141,9 +156,7 @@ class Tracer:
         A signal handler may have run them, or dropped them.
         """
         for call in new:
-            for argument in call.arguments:
-                if type(argument) is Region:
-                    self._count(argument.buffer)
+            self._count_all(call.arguments)
         while True:
             calls = self.calls
             same = are_first(old, calls)
@@ -154,6 +167,11 @@ class Tracer:
         self._uncount(list(old if same else new))
         return same
 
+    def _count_all(self, arguments: Sequence[Argument]) -> None:
+        for argument in arguments:
+            if type(argument) is Region:
+                self._count(argument.buffer)
+
     def _count(self, buffer: Buffer) -> None:
         """One more pending argument is of a buffer."""
         self.raw += buffer.external
@@ -162,9 +180,7 @@ class Tracer:
 
     def rebind(self, call: Call, arguments: tuple[Argument, ...]) -> None:
         """Give a pending call other arguments."""
-        for argument in arguments:
-            if type(argument) is Region:
-                self._count(argument.buffer)
+        self._count_all(arguments)
         self._uncount([call])
         call.arguments = arguments
 
@@ -213,14 +229,6 @@ class Tracer:
     def wanted(self) -> list[Call]:
         """The pending calls that for the program have not run."""
         return [call for call in self.calls if type(call) is not Again]
-
-    def postpone(self, calls: Sequence[Call]) -> None:
-        """Have calls before all that are pending."""
-        for call in calls:
-            for argument in call.arguments:
-                if type(argument) is Region:
-                    self._count(argument.buffer)
-        self.calls = [*calls, *self.calls]
 
     def touches(self, buffer: Buffer) -> bool:
         """Whether a pending call may read or write the buffer's memory."""
@@ -280,23 +288,30 @@ class Tracer:
                     self._look_at = MAX_BYTES_KEPT
                 self.why, self.gate, self.nested = outer
 
+    def show(self) -> None:
+        """Give memory back the handles that `runtime.postpone` took, also if it was interrupted."""
+        for buffer, handle in self.hidden:
+            buffer._handle = handle
+        self.hidden = []
+
     def _is_settled(self, buffer: Buffer) -> bool:
         """Whether what is postponed reads the buffer at most, and nothing else touches it."""
+        latest = self.postponing
         return (
             self.postponed > 0
-            and not any(buffer is owed for owed in self._owed())
+            and latest is not None
+            and not any(buffer is owed for owed in latest.arrays.values())
             and not any(_touches(call, buffer) for call in self.wanted())
         )
-
-    def _owed(self) -> Iterable[Buffer]:
-        """What the calls that are postponed compute."""
-        found: Iterable[Buffer] = self.postponing.arrays.values()
-        return found
 
     def _waits(self, why: Reason) -> bool:
         """Whether all that is pending is postponed, and goes on to be."""
         with self.lock:
-            if not any(buffer.reachable for buffer in self._owed()) and not self.wanted():
+            self.show()
+            latest = self.postponing  # a signal handler may have seen to it
+            if latest is None or self.wanted():
+                return False
+            if not any(buffer.reachable for buffer in latest.arrays.values()):
                 dropped, self.postponed, self.postponing = list(self.calls), 0, None
                 self.remove(dropped)  # nobody can read what they compute
             if why not in POSTPONING:

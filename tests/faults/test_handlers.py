@@ -7,7 +7,7 @@ import functools
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -36,9 +36,12 @@ _WATCHED = {m.__file__ for m in (runtime_flush, execute, isolate, program, trace
 class Handled:
     """Calls a handler before the n-th bytecode of the code that runs kernels, as a signal may."""
 
-    def __init__(self, place: int, handler: Callable[[], None]) -> None:
+    def __init__(
+        self, place: int, handler: Callable[[], None], watched: Collection[str] = _WATCHED
+    ) -> None:
         self.place = self.left = place
         self.handler = handler
+        self.watched = watched
         self.happened = False
 
     def __enter__(self) -> None:
@@ -49,7 +52,7 @@ class Handled:
 
     def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
         name = frame.f_code.co_filename
-        if name not in _WATCHED and not name.startswith("<launch of"):
+        if name not in self.watched and not name.startswith("<launch of"):
             return None
         frame.f_trace_opcodes = True
         frame.f_trace_lines = False
