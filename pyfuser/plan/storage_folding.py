@@ -1,13 +1,14 @@
-"""Which temporaries of a sweep need no memory of their own.
+"""Which views of a sweep need no memory of their own while it runs.
 
-A temporary that one loop of a sweep writes and later ones read close behind is needed only from
-the front back to the slowest reader. A thread keeps just those steps, in a buffer that stays in
-cache (the storage folding of J. Ragan-Kelley et al., "Halide", 2013).
+What one loop of a sweep writes and later ones read close behind is needed only from the front back
+to the slowest reader. A thread keeps just those steps, in a buffer that stays in cache (the storage
+folding of J. Ragan-Kelley et al., "Halide", 2013).
 
-The law: nobody but the sweep sees the view; the first call that writes it does so in exactly one
-element an iteration (once or more often), at the outermost index plus a constant; whatever later
-calls read, update or write again lies in what that one wrote (there is no memory that would be
-zero); and all accesses keep a bounded distance from the outermost index. What is read at a place
+The law: nobody but the sweep reads what it writes to the view, as a temporary's, or as the next
+step of a loop overwrites it; the first call that writes it does so in exactly one element an
+iteration (once or more often), at the outermost index plus a constant; whatever later calls of the
+sweep read, update or write again lies in what that one wrote (what was in memory before is not
+there); and all accesses keep a bounded distance from the outermost index. What is read at a place
 that stands still, as a clamped neighbour is by the iterations at the end, is as near as the rest.
 
 A kernel may lack that first store, where later ones overwrite it before anybody reads. The window
@@ -22,6 +23,7 @@ from typing import NamedTuple
 
 from pyfuser.analysis.accesses import Access, Mode, accesses
 from pyfuser.analysis.affine import Affine, Interval
+from pyfuser.analysis.liveness import liveness
 from pyfuser.plan.cost_model import region_of
 from pyfuser.plan.plan import Group, Rolling, Stage
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
@@ -44,8 +46,7 @@ def rolling_views(
 ) -> tuple[Rolling, ...]:
     """The views that a sweep of these loops may keep a window of."""
     inside = [n for loop in loops for n in loop.calls]
-    outside = set(range(len(trace.calls))).difference(inside)
-    seen_outside = {region.cluster for n in outside for region in _regions(trace.calls[n])}
+    lifetimes = liveness(trace)
     regions: dict[int, set[RegionShape]] = {}
     uses: dict[int, list[_Use]] = {}
     loop_of = {n: k for k, loop in enumerate(loops) for n in loop.calls}
@@ -60,9 +61,7 @@ def rolling_views(
             uses.setdefault(region.cluster, []).append(use)
     found = []
     for cluster, known in uses.items():
-        shape = trace.clusters[cluster]
-        alone = shape.temporary and shape.fresh and cluster not in seen_outside
-        if alone and len(regions[cluster]) == 1:
+        if len(regions[cluster]) == 1 and lifetimes.is_dead_after(cluster, inside):
             (region,) = regions[cluster]
             found.append(_rolling(cluster, region, known))
     return tuple(view for view in found if view is not None)

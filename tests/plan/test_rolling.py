@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -149,6 +150,40 @@ def test_rows_of_a_grid():
 
 def test_only_temporaries_roll():
     assert rolling(WRITE, READ, temporary=()) == ()
+
+
+def of_two_steps(*steps, temporary=()):
+    """The views that roll in each of two sweeps, one after the other: their clusters."""
+    shape = trace(*(c for step in steps for c in step), temporary=temporary)
+    groups, found, first = [], [], 0
+    for step in steps:
+        groups.append(tuple(Group((n,)) for n in range(first, first + len(step))))
+        first += len(step)
+    with wavefront.forced(4):
+        for loops in groups:
+            (sweep,) = sweeps(shape, loops, CostModel(shape))
+            found.append([view.cluster for view in sweep.rolling])
+    return found
+
+
+def test_what_the_next_step_overwrites_rolls():
+    step = WRITE, READ
+    assert of_two_steps(step, step, temporary=(1,)) == [[1], [1]]
+    assert of_two_steps(step, step) == [[1], []]  # what the last one writes stays
+    wider = moving([0], 0)(X, T, Space((1,), (N - 1,))), READ
+    assert of_two_steps(step, wider) == [[1], []]
+    smaller = moving([0], 0)(X, T, Space((3,), (N - 2,))), moving([0], 0)(T, Z, READER)
+    assert of_two_steps(step, smaller, temporary=(1,)) == [[], [1]]  # T[2] stays
+
+
+def test_what_the_next_step_reads_before_it_overwrites_it_does_not_roll():
+    step = WRITE, READ
+    copy = moving([0], 0)(T, region(3, N), Space((900,), (901,)))
+    assert of_two_steps(step, (copy, *step), temporary=(1,))[0] == []
+    beyond = moving([0], 0)(X, T, Space((3,), (N - 3,))), moving([0], 0)(T, Z, WRITER)
+    assert of_two_steps(step, beyond, temporary=(1,)) == [[], []]  # T[2] of the step before
+    inside = moving([0], 0)(X, T, WRITER), moving([0], 0)(T, Z, WRITER)
+    assert of_two_steps(beyond, inside, temporary=(1,)) == [[], [1]]  # zeros of no step
 
 
 def test_what_other_calls_see_does_not_roll():
@@ -353,12 +388,19 @@ def run_apart(calls):
         interpret(one.workunit, "for", one.space.begin, one.space.end, arrays)
 
 
-def run_swept(calls, rng, seed):
-    """Run a sweep of all calls by the reference schedule; how many views were rolling."""
+def run_swept(calls, rng, seed, steps=1):
+    """Run a sweep of the calls of each step by the reference schedule; how many views rolled."""
     shape = shape_of(calls, structural_scalars)
     groups = tuple(Group((n,)) for n in range(len(calls)))
-    with wavefront.forced(rng.randint(1, 4)):
-        plan = Plan(groups, (), sweeps(shape, groups, CostModel(shape)))
+    swept, size = [], len(calls) // steps
+    for first in range(0, len(calls), size):
+        with wavefront.forced(rng.randint(1, 4)):
+            found = sweeps(shape, groups[first : first + size], CostModel(shape))
+        swept += [
+            replace(s, groups=tuple(n + first for n in s.groups))
+            for s in found
+        ]
+    plan = Plan(groups, (), tuple(swept))
     shapes = group_shapes(shape, [g.calls for g in groups])
     kernels = [run_passes(KERNEL_PASSES, fuse(s)) for s in shapes]
     found = {sweep.groups: sweep for sweep in plan.sweeps}
@@ -387,6 +429,31 @@ def test_windows_hold_what_is_read():
         windows += run_swept(calls, rng, seed)
         np.testing.assert_array_equal(regions[-1].array(), expected, err_msg=f"seed {seed}")
     assert windows > 30
+
+
+def test_windows_of_steps_that_come_again():
+    """As above, each chain twice on the same views, of which the program still has some."""
+    windows = 0
+    for seed in range(120):
+        found = []
+        for swept in (False, True):
+            rng = random.Random(seed)
+            calls, regions, handles = random_chain(rng)
+            twice = [*calls, *(one.again() for one in calls)]
+            kept = [n for n in range(len(regions)) if n in (0, len(regions) - 1) or n % 2]
+            for region in regions:
+                region.array()
+            for n in reversed(range(len(handles))):
+                if n not in kept:
+                    del handles[n]
+            if swept:
+                windows += run_swept(twice, rng, seed, steps=2)
+            else:
+                run_apart(twice)
+            found.append([regions[n].array().copy() for n in kept])
+        for wanted, got in zip(*found, strict=True):
+            np.testing.assert_array_equal(got, wanted, err_msg=f"seed {seed}")
+    assert windows > 60
 
 
 WINDOW = Rolling(0, 8, oldest=-3, made=0, begun=0, until=3)
