@@ -44,6 +44,7 @@ from pyfuser.plan.rewrites import (
     enlarge_domain,
     recompute,
     sink_axes,
+    sink_outer_axis,
 )
 from pyfuser.plan.search import Planned, search
 from pyfuser.support.caches import cached
@@ -106,6 +107,7 @@ class Step(NamedTuple):
 TRACE_REWRITES = (
     delinearize.REWRITE,
     sink_axes.REWRITE,
+    sink_outer_axis.REWRITE,
     coarsen.REWRITE,
     enlarge_domain.REWRITE,
     embed_boundary.REWRITE,

@@ -22,6 +22,7 @@ from dataclasses import replace
 from tests.fuzz.boundary import BoundaryMaker
 from tests.fuzz.chains import ChainMaker
 from tests.fuzz.columns import ColumnMaker
+from tests.fuzz.components import ComponentMaker
 from tests.fuzz.cxx import WORDS
 from tests.fuzz.host import random_host, random_resize
 from tests.fuzz.inferred import inferred
@@ -209,6 +210,7 @@ _Maker = (
     | TileMaker
     | PairMaker
     | ColumnMaker
+    | ComponentMaker
     | ProducerMaker
     | ReadsMaker
     | WordMaker
@@ -220,6 +222,7 @@ _MAKERS: dict[str, Callable[[_ProgramMaker], _Maker]] = {
     "sums": lambda program: SumMaker(program.rng),
     "loops": lambda program: LoopMaker(program.rng),
     "columns": lambda program: ColumnMaker(program.rng),
+    "components": lambda program: ComponentMaker(program.rng),
     "pairs": lambda program: PairMaker(program.rng),
     "tiles": lambda program: TileMaker(program.rng, program.size),
     "tables": lambda program: TableMaker(program.rng, len(program.steps)),
@@ -240,6 +243,7 @@ _SHARES = (
     ("words", 0.15),
     ("tiles", 0.1),
     ("pairs", 0.05),
+    ("components", 0.05),
 )
 """Of all programs, those that have steps of a kind."""
 

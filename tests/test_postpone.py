@@ -14,9 +14,11 @@ import pyfuser
 import pyfuser.numpy as lazy
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.runtime import flush, postpone
+from pyfuser.runtime.owed import Owed
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import KernelError
+from pyfuser.trace.call import Call, Space
 from pyfuser.trace.memory import Allocation
 from tests.sessions import fresh
 from tests.vendors import tune
@@ -344,6 +346,29 @@ def test_a_flush_in_between_that_reads_it() -> None:
     loop.warm()
     assert loop.warm() == 0
     assert loop.step(3.0) == 4.0 * N + 3.0 * N
+
+
+def test_a_flush_in_between_that_reads_what_waits() -> None:
+    loop = TwoReads()
+    for _ in range(8):  # so that it is known
+        loop.disturbed(loop.other, loop.k)
+    assert loop.warm() > 0 and TRACER.postponed == 1
+    loop.disturbed(loop.other, loop.k)
+    assert loop.other[5] == 30.0 and loop.k[5] == 15.0
+
+
+def test_what_is_overwritten_waits_no_more() -> None:
+    """Three calls wait: of two arrays, which calls 4 and 7 overwrite, and of what both are made."""
+    before = [Call("for", Space((0,), (1,)), None, (), None, None, None, n) for n in range(3)]  # type: ignore[arg-type]
+    owed = Owed({}, before, [frozenset(), frozenset({4}), frozenset({7})])
+    assert owed.overwritten([]) == owed.overwritten([1, 2]) == []
+    assert owed.overwritten([4]) == [before[1]]
+    assert owed.overwritten([2, 7]) == [before[2]]
+    assert owed.overwritten([7, 4]) == before
+    both = owed._replace(over=[frozenset(), frozenset({4, 7}), frozenset({7})])
+    assert both.overwritten([4]) == [before[1]]  # it would write over what is new
+    assert both.overwritten([4, 7]) == before
+    assert Owed().overwritten([1]) == []
 
 
 @pytest.mark.parametrize("target", ["x", "k", "other"])

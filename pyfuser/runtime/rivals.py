@@ -26,6 +26,7 @@ from pyfuser.plan.rewrites import recompute
 from pyfuser.plan.rewrites.coarsen import Coarsened
 from pyfuser.plan.rewrites.recompute import Recomputed
 from pyfuser.plan.rewrites.sink_axes import Sunk
+from pyfuser.plan.rewrites.sink_outer_axis import SunkOuter
 from pyfuser.plan.search import Planned, seconds
 from pyfuser.plan.tile_size import BEYOND
 from pyfuser.runtime.autotune import flushes_until, spent
@@ -43,7 +44,12 @@ LIKELY = 2.0
 
 SWEEPS = "wavefront"
 
-UNSURE: dict[str, type[Note]] = {"recompute": Recomputed, "coarsen": Coarsened, "sink-axes": Sunk}
+UNSURE: dict[str, type[Note]] = {
+    "recompute": Recomputed,
+    "coarsen": Coarsened,
+    "sink-axes": Sunk,
+    "sink-outer-axis": SunkOuter,
+}
 """Rewrites that may turn out to be losses (see `plan.rewrite.UNSURE`), with what they note."""
 
 NAMES = (SWEEPS, *UNSURE)

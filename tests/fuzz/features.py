@@ -74,7 +74,7 @@ PLANNED = (
     "rolling view", "rolling view that is changed",
     "scan beside maps", "plan of larger sizes",
     "loops interchanged", "loops blocked", "coarsened loop", "short axes as loops",
-    "short axes as loops, with a sum", "several sums in a loop",
+    "short axes as loops, with a sum", "outermost axis as a loop", "several sums in a loop",
     "flattened call over rows", "flattened call beside MDRange",
     "loops along columns", "sums beside loops along columns",
     "loops along columns under conditions",

@@ -13,6 +13,7 @@ from pyfuser.plan.rewrites.embed_boundary import Placed
 from pyfuser.plan.rewrites.enlarge_domain import Guarded
 from pyfuser.plan.rewrites.recompute import Recomputed, Vanished
 from pyfuser.plan.rewrites.sink_axes import Sunk
+from pyfuser.plan.rewrites.sink_outer_axis import SunkOuter
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
 from tests.fuzz.choices import LARGER
 
@@ -109,7 +110,7 @@ def sunk(trace: TraceShape, plan: Plan) -> frozenset[str]:
     calls = [trace.calls[note.call] for note in plan.of(Sunk)]
     sums = any(call.pattern == "reduce" for call in calls)
     names = ["short axes as loops"] * bool(calls) + ["short axes as loops, with a sum"] * sums
-    return frozenset(names)
+    return frozenset([*names, *["outermost axis as a loop"] * bool(plan.of(SunkOuter))])
 
 
 def _recomputed(plan: Plan) -> Iterator[str]:

@@ -396,10 +396,7 @@ def run_swept(calls, rng, seed, steps=1):
     for first in range(0, len(calls), size):
         with wavefront.forced(rng.randint(1, 4)):
             found = sweeps(shape, groups[first : first + size], CostModel(shape))
-        swept += [
-            replace(s, groups=tuple(n + first for n in s.groups))
-            for s in found
-        ]
+        swept += [replace(s, groups=tuple(n + first for n in s.groups)) for s in found]
     plan = Plan(groups, (), tuple(swept))
     shapes = group_shapes(shape, [g.calls for g in groups])
     kernels = [run_passes(KERNEL_PASSES, fuse(s)) for s in shapes]
@@ -441,8 +438,8 @@ def test_windows_of_steps_that_come_again():
             calls, regions, handles = random_chain(rng)
             twice = [*calls, *(one.again() for one in calls)]
             kept = [n for n in range(len(regions)) if n in (0, len(regions) - 1) or n % 2]
-            for region in regions:
-                region.array()
+            for each in regions:
+                each.array()
             for n in reversed(range(len(handles))):
                 if n not in kept:
                     del handles[n]
