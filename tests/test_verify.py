@@ -131,7 +131,7 @@ def test_what_is_added_atomically_and_lost_is_found(
     cells = pk.View([3], pk.double)
     execute = runtime_flush.execute
 
-    def wrongly(program: Any, calls: Any, tracer: Any, *_: Any) -> None:
+    def wrongly(program: Any, calls: Any, tracer: Any, *_: Any, **__: Any) -> None:
         execute(program, calls, tracer)
         calls[0].arguments[1].array()[1] += 1e-10
 
