@@ -19,7 +19,7 @@ from pyfuser.runtime.launch import (
     run_together,
 )
 from pyfuser.runtime.lifetimes import let_go
-from pyfuser.runtime.owed import Owed
+from pyfuser.runtime.owed import NOTHING, Owed
 from pyfuser.runtime.program import Program
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import DivisionError
@@ -42,7 +42,7 @@ def execute(
     tracer: Tracer,
     prepared: Prepared | None = None,
     ran: Ran | None = None,
-    owed: Owed | None = None,
+    owed: Owed = NOTHING,
 ) -> None:
     """Launch a program's kernels in order on the calls' data.
 
@@ -96,7 +96,7 @@ def settle(
     calls: Sequence[Call],
     ran: Ran,
     tracer: Tracer,
-    owed: Owed | None = None,
+    owed: Owed = NOTHING,
 ) -> None:
     """Forget the calls whose kernels are in `ran` (see `make_run`), and see to their results.
 
@@ -111,12 +111,8 @@ def settle(
             give_results(results, launch.launchable.values(result))
         done += launch.calls
     done = forgettable(program.plan, done)
-    gone = [calls[n] for n in done]
-    if owed is None:
-        tracer.remove(gone)
-    else:
-        made = {id(calls[n]): owed.made[n] for n in done if n in owed.made}
-        tracer.remove([*gone, *owed.overwritten(done)], made)
+    made = {id(calls[n]): owed.made[n] for n in done if n in owed.made}
+    tracer.remove([*(calls[n] for n in done), *owed.overwritten(done)], made)
     tracer.settle = nothing_to_settle
 
 

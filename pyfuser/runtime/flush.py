@@ -24,7 +24,7 @@ from pyfuser.runtime.isolate import FAILURES, recover, run_each
 from pyfuser.runtime.launch import Draft, LaunchKey, Ready
 from pyfuser.runtime.lifetimes import with_ends
 from pyfuser.runtime.mistakes import refuse
-from pyfuser.runtime.owed import Owed
+from pyfuser.runtime.owed import NOTHING, Owed
 from pyfuser.runtime.program import Flush, Program, note_planned, remember
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.runtime.tune import tuned, tuned_on
@@ -135,7 +135,7 @@ def _run_known(
     calls: list[Call],
     tracer: Tracer,
     recorded: Sequence[Call],
-    owed: Owed | None = None,
+    owed: Owed = NOTHING,
 ) -> None:
     """Run calls by a program that is known, or by one that leaves stores for later."""
     latest = postpone.beginning(known, calls, tracer)
@@ -146,9 +146,7 @@ def _run_known(
         except FAILURES:  # what is known still runs
             postpone.account_of(known).hopeless = True
         else:
-            made = postpone.made_of(latest)
-            owed = Owed(made) if owed is None else owed._replace(made=made)
-            launch(program, calls, tracer, recorded, owed=owed)
+            launch(program, calls, tracer, recorded, owed=owed._replace(made=latest.again))
             postpone.wait(latest, calls, tracer)
             return
     launch(known.program, calls, tracer, recorded, postpone.prepared_of(known, calls), owed)
@@ -188,7 +186,7 @@ def launch(
     tracer: Tracer,
     recorded: Sequence[Call],
     prepared: Prepared | None = None,
-    owed: Owed | None = None,
+    owed: Owed = NOTHING,
 ) -> None:
     """Launch a program on the data of calls.
 
@@ -198,7 +196,7 @@ def launch(
         with remember(program, calls), tracer.place or NOWHERE, verifying(recorded, SESSION.run):
             execute(program, calls, tracer, prepared, owed=owed)
     except FAILURES as error:
-        recover(error, program, calls if owed is None else [*owed.before, *calls], tracer)
+        recover(error, program, [*owed.before, *calls], tracer)
 
 
 def banded(trace: TraceShape, calls: Sequence[Call], earned: bool) -> Program | None:

@@ -18,7 +18,7 @@ class Owed(NamedTuple):
     """The calls that wait while a flush runs, whose calls are named by their numbers.
 
     made: what is to wait when a call has run. before: what has waited. over: the calls that
-    overwrite what a waiting call computes, by its place in `before`; none: they all do.
+    overwrite what a waiting call computes, by its place in `before`.
     """
 
     made: Mapping[int, Again] = {}
@@ -36,3 +36,7 @@ class Owed(NamedTuple):
         if all(over <= ran for over in self.over):
             return [*self.before]
         return [call for call, over in zip(self.before, self.over, strict=True) if over & ran]
+
+
+NOTHING = Owed()
+"""Of a flush in which no call waits."""

@@ -18,7 +18,7 @@ than before, as what is stored had been taken apart by a trial, it is as before 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -122,14 +122,20 @@ class Account:
 class Postponing(NamedTuple):
     """The latest flush that could postpone stores: its arrays by source.
 
-    position: of the last call since. again: the calls that wait, if it did. between: flushes since.
+    position: of the last call since. again: the calls that wait, if it did, by the number of the
+    call that each repeats. between: flushes since.
     """
 
     account: Account
     arrays: dict[Source, Buffer]
     position: int
-    again: Sequence[Again] = ()
+    again: Mapping[int, Again] = {}
     between: int = 0
+
+    @property
+    def waiting(self) -> list[Again]:
+        """The calls that wait, in order."""
+        return [*self.again.values()]
 
 
 class Settled(NamedTuple):
@@ -154,13 +160,13 @@ def settle(tracer: Tracer) -> Settled:
     latest, tracer.postponing = tracer.postponing, None
     if latest is None:
         return Settled()
-    waiting = latest.again if are_first(latest.again, tracer.calls) else ()
+    waiting = latest.waiting if are_first(latest.waiting, tracer.calls) else []
     calls = tracer.calls[len(waiting) :]
     known = None
     unread = _unreachable(calls, latest.arrays)
     if len(unread) == len(latest.arrays):
         tracer.remove([*waiting])
-        waiting = ()
+        waiting = []
     elif wanted or not latest.again:
         if not calls or calls[0].position != latest.position + 1:
             return Settled(due=waiting)
@@ -189,11 +195,10 @@ def _over(known: Replay, calls: Sequence[Call], latest: Postponing) -> list[froz
 
 def _owed(latest: Postponing) -> list[list[Buffer]]:
     """What each call that waits is to write."""
-    account = latest.account
-    numbers = _again(account, latest.arrays)
+    written = latest.account.work.written
     return [
-        [_region((call,), (0, place)).buffer for place in account.work.written[n]]
-        for call, n in zip(latest.again, numbers, strict=True)
+        [_region((call,), (0, place)).buffer for place in written[n]]
+        for n, call in latest.again.items()
     ]
 
 
@@ -203,7 +208,7 @@ def _later(
     """Nothing is known of the arrays after these calls, either."""
     after = latest._replace(position=calls[-1].position, between=latest.between + 1)
     if latest.again:
-        return Settled(waiting=latest.again, known=known, latest=after)
+        return Settled(waiting=latest.waiting, known=known, latest=after)
     tracer.postponing = after
     return Settled()
 
@@ -220,7 +225,7 @@ def _is_apart(known: Replay | None, calls: Sequence[Call], latest: Postponing) -
     if known is None:
         return False
     owed = {id(b) for written in _owed(latest) for b in written}
-    read = {id(b) for call in latest.again for b in _buffers(call)}
+    read = {id(b) for call in latest.waiting for b in _buffers(call)}
     account = account_of(known)
     return not any(
         type(a) is Region
@@ -294,7 +299,7 @@ def beginning(known: Replay, calls: Sequence[Call], tracer: Tracer) -> Postponin
             return None
     latest = Postponing(account, arrays, calls[-1].position)
     if ready:
-        return latest._replace(again=[calls[n].again() for n in again])
+        return latest._replace(again={n: calls[n].again() for n in again})
     tracer.postponing = latest
     return None
 
@@ -342,25 +347,20 @@ def _may_wait(region: Region) -> bool:
     return mine and not buffer.seen and _is_whole(region)
 
 
-def made_of(latest: Postponing) -> dict[int, Again]:
-    """What is to wait, by the number of the call that it repeats."""
-    return dict(zip(_again(latest.account, latest.arrays), latest.again, strict=True))
-
-
 def wait(latest: Postponing, calls: Sequence[Call], tracer: Tracer) -> None:
     """After a flush that left its arrays: have what is pending for them wait."""
     keep(latest, tracer)
     if tracer.postponing is latest:
         COUNTERS.postponed += len(latest.again)
         SESSION.flushes[-1].waiting = len(latest.again)
-        for buffer in _written(latest.account, calls, _again(latest.account, latest.arrays)):
+        for buffer in _written(latest.account, calls, [*latest.again]):
             lifetimes.release(buffer)  # they are computed again
 
 
 def keep(latest: Postponing, tracer: Tracer) -> None:
     """Have calls wait, if they are the first that are pending."""
     tracer.postponing, tracer.postponed = latest, len(latest.again)
-    if not are_first(latest.again, tracer.calls):  # asked last: a signal handler may run them
+    if not are_first(latest.waiting, tracer.calls):  # asked last: a signal handler may run them
         tracer.postponing, tracer.postponed = None, 0
 
 

@@ -118,24 +118,20 @@ class Tracer:
         made: by id() of some of them what has their place.
         """
         gone = set(map(id, done))
-        counted = made.keys() & map(id, self.calls) if made else set[int]()
+        counted = made.keys() & map(id, self.calls)
         for key in counted:
             self._count_all(made[key].arguments)
         while True:
             calls = self.calls
             size = len(calls)
             found = [call for call in calls[:size] if id(call) in gone]
-            kept = [call for call in calls[:size] if id(call) not in gone]
-            if made:
-                new = [made.get(id(call), call) for call in calls[:size]]
-                kept = [call for call in new if id(call) not in gone]
+            here = [made.get(id(call), call) for call in calls[:size]]
+            kept = [call for call in here if id(call) not in gone]
             if self.calls is calls:  # no signal handler can come in between this and the next line
                 self.calls = [*kept, *calls[size:]]
                 break
-        if counted:
-            counted -= set(map(id, found))  # a handler was sooner
-            self._uncount([made[key] for key in counted])
-        self._uncount(found)
+        sooner = counted - set(map(id, found))  # in a handler
+        self._uncount([*found, *(made[key] for key in sooner)])
 
     def _uncount(self, calls: list[Call]) -> None:
         for call in calls:

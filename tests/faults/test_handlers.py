@@ -37,11 +37,16 @@ class Handled:
     """Calls a handler before the n-th bytecode of the code that runs kernels, as a signal may."""
 
     def __init__(
-        self, place: int, handler: Callable[[], None], watched: Collection[str] = _WATCHED
+        self,
+        place: int,
+        handler: Callable[[], None],
+        watched: Collection[str] = _WATCHED,
+        raises: bool = False,
     ) -> None:
         self.place = self.left = place
         self.handler = handler
         self.watched = watched
+        self.raises = raises
         self.happened = False
 
     def __enter__(self) -> None:
@@ -66,17 +71,22 @@ class Handled:
                 self.handler()
         return self._step
 
-    @staticmethod
-    def _after_call(frame: FrameType) -> bool:
-        return frame.f_lasti == 0 or frame.f_lasti in _breaks(frame.f_code)
+    def _after_call(self, frame: FrameType) -> bool:
+        first = frame.f_lasti == 0 and not self.raises
+        return first or frame.f_lasti in _breaks(frame.f_code, not self.raises)
 
 
 @functools.cache
-def _breaks(code: CodeType) -> frozenset[int]:
-    """Where a signal handler may run: after calls and jumps back, and where a loop begins."""
+def _breaks(code: CodeType, loops: bool) -> frozenset[int]:
+    """Where a signal handler may run: after calls and jumps back.
+
+    loops: also where a loop begins. An exception there may be outside of a block that any other is
+    inside of.
+    """
     found, before = [], ""
     for instruction in dis.get_instructions(code):
-        if before.startswith(("CALL", "RESUME", "JUMP_BACKWARD")) or instruction.is_jump_target:
+        begins = loops and instruction.is_jump_target
+        if begins or before.startswith(("CALL", "RESUME", "JUMP_BACKWARD")):
             found.append(instruction.offset)
         before = instruction.opname
     return frozenset(found)

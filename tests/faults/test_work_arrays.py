@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import dis
-import functools
-from types import CodeType, FrameType
 from typing import Any
 
 import pytest
@@ -14,7 +11,7 @@ from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.runtime import execute, flush, owed, postpone, turns
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.trace import tracer
-from tests.faults import test_handlers
+from tests.faults.test_handlers import Handled
 from tests.test_postpone import N, advance, at_once, slope, total
 
 __all__ = ["at_once"]  # a fixture
@@ -78,24 +75,6 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "left_out", lambda name: name == "turns")
 
 
-class Handled(test_handlers.Handled):
-    """Where the interpreter runs handlers, and nowhere else: they raise."""
-
-    @staticmethod
-    def _after_call(frame: FrameType) -> bool:
-        return frame.f_lasti in _breaks(frame.f_code)
-
-
-@functools.cache
-def _breaks(code: CodeType) -> frozenset[int]:
-    found, before = [], ""
-    for instruction in dis.get_instructions(code):
-        if before.startswith(("CALL", "RESUME", "JUMP_BACKWARD")):
-            found.append(instruction.offset)
-        before = instruction.opname
-    return frozenset(found)
-
-
 class _Interrupted(KeyboardInterrupt):
     pass
 
@@ -110,7 +89,7 @@ def test_an_interrupt_at_any_place(after: str) -> None:
     while True:
         loop, dropped = _warm(), ""
         with pyfuser.fusing():
-            handled = Handled(place, _interrupt, _WATCHED)
+            handled = Handled(place, _interrupt, _WATCHED, raises=True)
             result = loop.recorded(9.0)
             try:
                 with handled:
@@ -164,7 +143,7 @@ def test_a_handler_at_any_place(does: Any) -> None:
         def handler(loop: Loop = loop, told: list[str] = told) -> None:
             told.append(does(loop))
 
-        handled = Handled(place, handler, _WATCHED)
+        handled = Handled(place, handler, _WATCHED, raises=True)
         with pyfuser.fusing():
             result = loop.recorded(9.0)
             try:

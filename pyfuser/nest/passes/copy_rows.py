@@ -55,7 +55,7 @@ from pyfuser.support.records import dataclass
 
 ROW = 256
 """Elements of all rows that are copied, at the most: those of a strip of 64 then fill a quarter of
-a second-level cache. Products of rows of 256 and of 128 take half the time so, on Zen 4."""
+a second-level cache. Products of rows of 256 and of 128 take half the time so, on Zen 3."""
 
 SHORT = 64
 """Elements that each may have, however many there are: products of so few do not gain so much."""
