@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import random
 
-from tests.fuzz.program import Base, Call, Statement
+from tests.fuzz.program import Base, Call, Statement, fixed
 
 _TABLES, _LINES, _WEIGHTS = "XYZ", "LM", "W"
-
-
-def _s(template: str, *bodies: tuple[Statement, ...]) -> Statement:
-    return Statement(template, (), bodies)
 
 
 class ColumnMaker:
@@ -82,137 +78,146 @@ class ColumnMaker:
         return f"math.fmod({value}, 64.0)" if self.real else f"(({value}) & 63)"
 
     def zero(self, name: str) -> Statement:
-        return _s(f"{name}: float = 0.0" if self.real else f"{name}: int = 0")
+        return fixed(f"{name}: float = 0.0" if self.real else f"{name}: int = 0")
 
     # ----------------------------------------------------------------- parts of bodies
 
     def total(self, v: str) -> list[Statement]:
         at = self.at("x", self.rng.choice(("j", "j", "s0 - 1 - j", "0")))
-        add = _s(f"{v} += {at}")
-        return [self.zero(v), _s(self.walk(), (add,)), _s(f"l[i] = {self.bounded(v)}")]
+        add = fixed(f"{v} += {at}")
+        return [self.zero(v), fixed(self.walk(), (add,)), fixed(f"l[i] = {self.bounded(v)}")]
 
     def spread(self, v: str) -> list[Statement]:
         """The mean of a column, then how far its elements are from it."""
         add = self.bounded(f"{v}d {self.times} {v}d")
-        far = (_s(f"{v}d = {self.at('x', 'j')} - {v}"), _s(f"{v}q += {add}"))
+        far = (fixed(f"{v}d = {self.at('x', 'j')} - {v}"), fixed(f"{v}q += {add}"))
         return [
             *self.total(v)[:2],
-            _s(f"{v} = {self.bounded(v)}"),
+            fixed(f"{v} = {self.bounded(v)}"),
             self.zero(f"{v}q"),
             self.zero(f"{v}d"),
-            _s(self.walk(), far),
-            _s(f"l[i] = {self.bounded(f'{v}q - {v}')}"),
+            fixed(self.walk(), far),
+            fixed(f"l[i] = {self.bounded(f'{v}q - {v}')}"),
         ]
 
     def recurrence(self, v: str) -> list[Statement]:
         value = f"{self.at('x', 'j')} - {self.at('x', 'j - 1')}"
-        return [_s("for j in range(1, s0):", (_s(f"{self.at('x', 'j')} = {self.bounded(value)}"),))]
+        return [
+            fixed(
+                "for j in range(1, s0):", (fixed(f"{self.at('x', 'j')} = {self.bounded(value)}"),)
+            )
+        ]
 
     def backwards(self, v: str) -> list[Statement]:
         step = self.rng.choice((-1, -1, -2))
         here = self.at("x", "j")
-        body = (_s(f"{v} = {self.bounded(f'{here} + {v} - w[j]')}"), _s(f"{here} = {v}"))
-        return [self.zero(v), _s(f"for j in range(s0 - 1, -1, {step}):", body)]
+        body = (fixed(f"{v} = {self.bounded(f'{here} + {v} - w[j]')}"), fixed(f"{here} = {v}"))
+        return [self.zero(v), fixed(f"for j in range(s0 - 1, -1, {step}):", body)]
 
     def product(self, v: str) -> list[Statement]:
         value = self.bounded(f"{self.at('y', 'j')} {self.times} w[j]")
-        add = _s(f"l[i] += {value}")
-        return [_s(self.walk(), (add,))]
+        add = fixed(f"l[i] += {value}")
+        return [fixed(self.walk(), (add,))]
 
     def least(self, v: str) -> list[Statement]:
-        then = (_s(f"{v} = {self.at('x', 'j')}"), _s(f"{v}n = j"))
+        then = (fixed(f"{v} = {self.at('x', 'j')}"), fixed(f"{v}n = j"))
         if self.rng.random() < 0.5:
-            then += (_s(f"{self.at('y', 'j')} = {v}"),)
-        test = _s(f"if {self.at('x', 'j')} < {v}:", then)
+            then += (fixed(f"{self.at('y', 'j')} = {v}"),)
+        test = fixed(f"if {self.at('x', 'j')} < {v}:", then)
         return [
             self.zero(v),
-            _s(f"{v}n: int = 0"),
-            _s(self.walk(), (test,)),
-            _s(f"l[i] = {v} + {v}n"),
+            fixed(f"{v}n: int = 0"),
+            fixed(self.walk(), (test,)),
+            fixed(f"l[i] = {v} + {v}n"),
         ]
 
     def nested(self, v: str) -> list[Statement]:
         """Loops in loops, with what is kept in a trip of the outer one."""
-        inner = _s(self.walk(), (_s(f"{v}t += {self.at('y', 'j')} {self.times} w[{v}k]"),))
-        set_zero = _s(f"{v}t = {'0.0' if self.real else '0'}")
-        start = _s(f"{v}m: int = {v}k + 1") if self.rng.random() < 0.5 else _s(f"{v}m: int = 1")
+        inner = fixed(self.walk(), (fixed(f"{v}t += {self.at('y', 'j')} {self.times} w[{v}k]"),))
+        set_zero = fixed(f"{v}t = {'0.0' if self.real else '0'}")
+        start = (
+            fixed(f"{v}m: int = {v}k + 1") if self.rng.random() < 0.5 else fixed(f"{v}m: int = 1")
+        )
         place, value = self.at("x", f"{v}k"), self.bounded(f"{v}t + {v}m")
-        add = _s(f"{place} = {value}")
+        add = fixed(f"{place} = {value}")
         body = (set_zero, start, inner, add)
-        return [self.zero(f"{v}t"), _s(f"for {v}k in range(s0):", body)]
+        return [self.zero(f"{v}t"), fixed(f"for {v}k in range(s0):", body)]
 
     def mapped(self, v: str) -> list[Statement]:
         source = self.at("y", self.rng.choice(("j", "j", "s0 - 1 - j")))
         sign = self.rng.choice(("=", "=", "+="))
-        return [_s(self.walk(), (_s(f"{self.at('x', 'j')} {sign} {self.bounded(source)} - 3"),))]
+        return [
+            fixed(self.walk(), (fixed(f"{self.at('x', 'j')} {sign} {self.bounded(source)} - 3"),))
+        ]
 
     def copied(self, v: str) -> list[Statement]:
         """In inexact programs not as it is (see `inexact`): divided, maybe."""
         store = Statement(f"{self.at('x', 'j')} = {{}}", ((self.at("y", "j"),),))
-        return [_s(self.walk(), (store,))]
+        return [fixed(self.walk(), (store,))]
 
     def prefix(self, v: str) -> list[Statement]:
         value = self.bounded(f"{v} + {self.at('y', 'j')}")
-        body = (_s(f"{v} = {value}"), _s(f"{self.at('x', 'j')} = {v}"))
-        return [self.zero(v), _s(self.walk(), body)]
+        body = (fixed(f"{v} = {value}"), fixed(f"{self.at('x', 'j')} = {v}"))
+        return [self.zero(v), fixed(self.walk(), body)]
 
     def beside(self, v: str) -> list[Statement]:
         """Of the next column of another table: what writes that may not share the loop."""
         if self.flat:
             return self.mapped(v)
-        store = _s(f"x[j, i] = {self.bounded('y[j, s1 - 1 - i] + y[j, i]')}")
-        return [_s(self.walk(), (store,))]
+        store = fixed(f"x[j, i] = {self.bounded('y[j, s1 - 1 - i] + y[j, i]')}")
+        return [fixed(self.walk(), (store,))]
 
     def ragged(self, v: str) -> list[Statement]:
         """Trips that differ from column to column."""
         stop = self.rng.choice(("i % s0", "s0 - i % 2"))
-        return [self.zero(v), _s(f"for j in range({stop}):", (_s(f"{v} += {self.at('y', 'j')}"),)),
-                _s(f"l[i] = {self.bounded(v)}")]  # fmt: skip
+        add = fixed(f"{v} += {self.at('y', 'j')}")
+        loop = fixed(f"for j in range({stop}):", (add,))
+        return [self.zero(v), loop, fixed(f"l[i] = {self.bounded(v)}")]
 
     def until(self, v: str) -> list[Statement]:
         """Trips that end early, or are skipped."""
-        leave = (_s(self.rng.choice(("break", "continue"))),)
-        body = (_s(f"if {self.at('x', 'j')} > 1:", leave), _s(f"{v} += {self.at('x', 'j')}"))
-        return [self.zero(v), _s(self.walk(), body), _s(f"l[i] = {self.bounded(v)}")]
+        leave = (fixed(self.rng.choice(("break", "continue"))),)
+        body = (fixed(f"if {self.at('x', 'j')} > 1:", leave), fixed(f"{v} += {self.at('x', 'j')}"))
+        return [self.zero(v), fixed(self.walk(), body), fixed(f"l[i] = {self.bounded(v)}")]
 
     def window(self, v: str) -> list[Statement]:
         """Neighbours of a line, each iteration some of its own: sums in order, or a maximum."""
         here = self.rng.choice(("u[i + j]", "u[i + s0 - 1 - j]", "u[i]"))
         value = self.rng.choice((f"{v} + {here}", f"{here} - {v}", f"w[j] - {v} + {here}"))
-        then = _s(f"{v} = {here}")
-        step = self.rng.choice((_s(f"{v} = {value}"), _s(f"if {here} > {v}:", (then,))))
-        inside = _s("if i + s0 <= s1:", (self.zero(v), _s(self.walk(), (step,)),
-                    _s(f"l[i] = {self.bounded(v)}")))  # fmt: skip
+        then = fixed(f"{v} = {here}")
+        step = self.rng.choice((fixed(f"{v} = {value}"), fixed(f"if {here} > {v}:", (then,))))
+        inside = fixed("if i + s0 <= s1:", (self.zero(v), fixed(self.walk(), (step,)),
+                    fixed(f"l[i] = {self.bounded(v)}")))  # fmt: skip
         return [inside]
 
     def shared(self, v: str) -> list[Statement]:
         """What all iterations share, against what each has."""
-        step = _s(f"{v} = {self.rng.choice(('u[i]', 'i', 'l[i]'))} + w[j] - {v}")
-        return [self.zero(v), _s(self.walk(), (step,)), _s(f"l[i] = {self.bounded(v)}")]
+        step = fixed(f"{v} = {self.rng.choice(('u[i]', 'i', 'l[i]'))} + w[j] - {v}")
+        return [self.zero(v), fixed(self.walk(), (step,)), fixed(f"l[i] = {self.bounded(v)}")]
 
     def array(self, name: str, length: int) -> Statement:
         kind, zero = ("float", "0.0") if self.real else ("int", "0")
-        return _s(f"{name}: List[{kind}] = [{', '.join([zero] * length)}]")
+        return fixed(f"{name}: List[{kind}] = [{', '.join([zero] * length)}]")
 
     def classes(self, v: str) -> list[Statement]:
         """Sums of every third element in an array of the iteration."""
-        add = _s(f"{v}[j % 3] += {self.at('x', 'j')}")
+        add = fixed(f"{v}[j % 3] += {self.at('x', 'j')}")
         total = self.bounded(f"{v}[0] - {v}[1] + {v}[2]")
-        return [self.array(v, 3), _s(self.walk(), (add,)), _s(f"l[i] = {total}")]
+        return [self.array(v, 3), fixed(self.walk(), (add,)), fixed(f"l[i] = {total}")]
 
     def held(self, v: str) -> list[Statement]:
         """A column that the iteration keeps, from one loop to the next."""
         last = f"{v}l"
         value = self.bounded(f"{self.at('y', 'j')} - 1")
-        step = (_s(f"{last} = {self.bounded(f'{v}[j] - {last}')}"), _s(f"{v}[j] = {last}"))
+        step = (fixed(f"{last} = {self.bounded(f'{v}[j] - {last}')}"), fixed(f"{v}[j] = {last}"))
         place = self.rng.choice(("j", "s0 - 1 - j"))
-        back = (_s(f"{v}k: int = {place}"), _s(f"{self.at('x', f'{v}k')} = {v}[{v}k]"))
+        back = (fixed(f"{v}k: int = {place}"), fixed(f"{self.at('x', f'{v}k')} = {v}[{v}k]"))
         return [
             self.array(v, self.rows),
             self.zero(last),
-            _s(self.walk(), (_s(f"{v}[j] = {value}"),)),
-            *([_s("for j in range(s0):", step)] if self.rng.random() < 0.7 else []),
-            _s("for j in range(s0):", back),
+            fixed(self.walk(), (fixed(f"{v}[j] = {value}"),)),
+            *([fixed("for j in range(s0):", step)] if self.rng.random() < 0.7 else []),
+            fixed("for j in range(s0):", back),
         ]
 
     def condition(self) -> str:
@@ -228,36 +233,39 @@ class ColumnMaker:
         then, orelse = self.rng.sample(parts, 2)
         inside = then(f"{v}t")
         if self.rng.random() < 0.3:
-            add = _s(f"l[i] = {self.bounded('l[i] + 2')}")
-            inside = [add, _s(f"if {self.condition()}:", tuple(inside)), add]
+            add = fixed(f"l[i] = {self.bounded('l[i] + 2')}")
+            inside = [add, fixed(f"if {self.condition()}:", tuple(inside)), add]
         if self.rng.random() < 0.4:
             sides = tuple(inside), tuple(orelse(f"{v}e"))
-            return [_s(f"if {self.condition()}:\nelse:", *sides)]
-        return [_s(f"if {self.condition()}:", tuple(inside))]
+            return [fixed(f"if {self.condition()}:\nelse:", *sides)]
+        return [fixed(f"if {self.condition()}:", tuple(inside))]
 
     def in_some_trips(self, v: str) -> list[Statement]:
         """A loop under a condition in a loop: of a trip, of a column, or of both."""
         test = self.rng.choice((f"{v}k % 2 == 0", f"{self.at('x', f'{v}k')} > 1", "l[i] < 9"))
-        inner = _s(self.walk(), (_s(f"{v} = {self.bounded(f'{v} + ' + self.at('y', 'j'))}"),))
-        store = _s(f"{self.at('x', f'{v}k')} = {v}")
-        body = (_s(f"if {test}:", (inner, store)),)
-        return [self.zero(v), _s(f"for {v}k in range(s0):", body), _s(f"l[i] = {v}")]
+        inner = fixed(self.walk(), (fixed(f"{v} = {self.bounded(f'{v} + ' + self.at('y', 'j'))}"),))
+        store = fixed(f"{self.at('x', f'{v}k')} = {v}")
+        body = (fixed(f"if {test}:", (inner, store)),)
+        return [self.zero(v), fixed(f"for {v}k in range(s0):", body), fixed(f"l[i] = {v}")]
 
     def climbed(self, v: str) -> list[Statement]:
         """A while loop along the column."""
-        steps = (_s(f"{v} = {self.bounded(f'{v} - ' + self.at('y', f'{v}k'))}"), _s(f"{v}k += 1"))
-        start = _s(f"{v}k: int = 0")
-        return [self.zero(v), start, _s(f"while {v}k < s0:", steps), _s(f"l[i] = {v}")]
+        steps = (
+            fixed(f"{v} = {self.bounded(f'{v} - ' + self.at('y', f'{v}k'))}"),
+            fixed(f"{v}k += 1"),
+        )
+        start = fixed(f"{v}k: int = 0")
+        return [self.zero(v), start, fixed(f"while {v}k < s0:", steps), fixed(f"l[i] = {v}")]
 
     def added(self) -> list[Statement]:
         """What a sum over all columns takes."""
         if self.rng.random() < 0.2:
-            return [_s(f"if {self.condition()}:", tuple(self._added()))]
+            return [fixed(f"if {self.condition()}:", tuple(self._added()))]
         return self._added()
 
     def _added(self) -> list[Statement]:
         value = self.at("x", "j")
-        term = _s(f"acc += {f'math.fmod({value}, 64.0)' if self.real else f'({value} & 63)'}")
+        term = fixed(f"acc += {f'math.fmod({value}, 64.0)' if self.real else f'({value} & 63)'}")
         if self.rng.random() < 0.5:
-            return [_s(f"acc += {self.bounded('l[i]')}")]
-        return [_s(self.walk(), (term,))]
+            return [fixed(f"acc += {self.bounded('l[i]')}")]
+        return [fixed(self.walk(), (term,))]

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import random
 
-from tests.fuzz.program import Base, Call, Statement
+from tests.fuzz.program import Base, Call, fixed
 
 _STATES, _LINE = "UVW", "P"
-
-
-def _s(template: str, *bodies: tuple[Statement, ...]) -> Statement:
-    return Statement(template, (), bodies)
 
 
 class ComponentMaker:
@@ -55,9 +51,9 @@ class ComponentMaker:
         )
         begin = rng.choice((0, 0, 0, 0, 1))
         pattern, kind = ("reduce", "pk.double") if body[0].startswith("acc") else ("for", "")
-        lines = tuple(_s(line) for line in body)
+        lines = tuple(fixed(line) for line in body)
         if rng.random() < 0.2 and pattern == "for" and "w:" not in body[0]:
-            lines = (_s(f"if {p} > 1.0:", lines),)
+            lines = (fixed(f"if {p} > 1.0:", lines),)
         end = self.components, self.points
         return Call(pattern, (begin, 0), end, lines, self.views(), self.scalars(), kind)
 
@@ -65,15 +61,15 @@ class ComponentMaker:
         rng = self.rng
         one, other = (rng.randrange(self.components) for _ in range(2))
         x, y, p = f"x[{one}, i]", f"y[{other}, i]", "p[i]"
-        add, total = (_s("a += x[c, i]"),), _s(f"{p} = math.fmod(a, 64.0)")
+        add, total = (fixed("a += x[c, i]"),), fixed(f"{p} = math.fmod(a, 64.0)")
         body = rng.choice(
             (
-                (_s(f"{x} = math.fmod({y} * {p}, 64.0)"),),
-                (_s(f"{p} = math.fmod({x} + {y}, 64.0)"),),
-                (_s(f"{p} = x[{one}, (i + 1) % s1]"),),
-                (_s("a: float = 0.0"), _s("for c in range(s0):", add), total),
-                (_s(f"{x} = {x} + 1.0"), _s(f"{p} = {y}")),
-                (_s(f"acc += {x}"),),
+                (fixed(f"{x} = math.fmod({y} * {p}, 64.0)"),),
+                (fixed(f"{p} = math.fmod({x} + {y}, 64.0)"),),
+                (fixed(f"{p} = x[{one}, (i + 1) % s1]"),),
+                (fixed("a: float = 0.0"), fixed("for c in range(s0):", add), total),
+                (fixed(f"{x} = {x} + 1.0"), fixed(f"{p} = {y}")),
+                (fixed(f"acc += {x}"),),
             )
         )  # fmt: skip
         pattern, kind = ("reduce", "pk.double") if body[0].template[:3] == "acc" else ("for", "")

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import random
 
-from tests.fuzz.program import Base, Call, Statement
+from tests.fuzz.program import Base, Call, Statement, fixed
 
 _ROWS, _PAIRS, _LINES = "AB", "RS", "LM"
-
-
-def _s(template: str, *bodies: tuple[Statement, ...]) -> Statement:
-    return Statement(template, (), bodies)
 
 
 class PairMaker:
@@ -46,44 +42,44 @@ class PairMaker:
         pattern, kind = "for", ""
         if len(end) == 1 and rng.random() < 0.2:
             pattern, kind = "reduce", "pk.double"
-            body = [*body, _s("acc += l[i]")]
+            body = [*body, fixed("acc += l[i]")]
         return Call(pattern, begin, end, tuple(body), views, scalars, kind)
 
     def bounded(self, value: str) -> str:
         return f"math.fmod({value}, 64.0)" if self.real else f"(({value}) & 63)"
 
     def zero(self, name: str) -> Statement:
-        return _s(f"{name}: float = 0.0" if self.real else f"{name}: int = 0")
+        return fixed(f"{name}: float = 0.0" if self.real else f"{name}: int = 0")
 
     def row(self, mine: str, other: str) -> list[Statement]:
         """A loop over the elements of two rows, each named by its subscript."""
         rng = self.rng
         at = rng.choice(("c", "c", "c", "s1 - 1 - c", "0"))
         bounds = rng.choice(("s1", "s1", "s1", "s1", "s1 - 1", "1, s1", "0, s1, 2", f"{mine} % s1"))
-        add = _s(f"v = {self.bounded(f'v + x[{mine}, {at}] - y[{other}, c]')}")
+        add = fixed(f"v = {self.bounded(f'v + x[{mine}, {at}] - y[{other}, c]')}")
         body: tuple[Statement, ...] = (add,)
         if rng.random() < 0.15:
-            body = (_s(f"if y[{other}, c] > 0:", body),)
+            body = (fixed(f"if y[{other}, c] > 0:", body),)
         if rng.random() < 0.15:
-            body = (*body, _s(rng.choice((f"r[{mine}, 0] = v", f"x[{mine}, c] = v"))))
+            body = (*body, fixed(rng.choice((f"r[{mine}, 0] = v", f"x[{mine}, c] = v"))))
         if rng.random() < 0.1:
-            body = (_s("if v > 9:", (_s(rng.choice(("break", "continue"))),)), *body)
-        return [_s(f"for c in range({bounds}):", body)]
+            body = (fixed("if v > 9:", (fixed(rng.choice(("break", "continue"))),)), *body)
+        return [fixed(f"for c in range({bounds}):", body)]
 
     def in_loops(self) -> Call:
         """The least of all pairs, or what they add up to, for each row."""
         rng = self.rng
         mine = rng.choice(("i", "i", "i", "i", "s2 - i"))
-        trip = [_s("v = 0.0" if self.real else "v = 0"), *self.row(mine, "k")]
+        trip = [fixed("v = 0.0" if self.real else "v = 0"), *self.row(mine, "k")]
         if rng.random() < 0.15:
-            trip = [_s("if l[i] > k:", tuple(trip))]
+            trip = [fixed("if l[i] > k:", tuple(trip))]
         if rng.random() < 0.1:
-            trip.append(_s("if v == 3:", (_s(rng.choice(("break", "continue"))),)))
-        kept = _s(f"if v < t:", (_s("t = v"), _s("n = k")))  # noqa: F541
-        trip += [kept if rng.random() < 0.6 else _s(f"t = {self.bounded('t + v')}")]
+            trip.append(fixed("if v == 3:", (fixed(rng.choice(("break", "continue"))),)))
+        kept = fixed(f"if v < t:", (fixed("t = v"), fixed("n = k")))  # noqa: F541
+        trip += [kept if rng.random() < 0.6 else fixed(f"t = {self.bounded('t + v')}")]
         bounds = rng.choice(("s0", "s0", "s0", "1, s0", "i % s0", "0", "s0, s0"))
-        loop = _s(f"for k in range({bounds}):", tuple(trip))
-        body = [self.zero("t"), self.zero("v"), _s("n: int = 0"), loop, _s("l[i] = t + n")]
+        loop = fixed(f"for k in range({bounds}):", tuple(trip))
+        body = [self.zero("t"), self.zero("v"), fixed("n: int = 0"), loop, fixed("l[i] = t + n")]
         end, begin = self.n, rng.choice((0, 0, 1))
         found = self.call(body, (begin,), (end,))
         return Call(
@@ -98,12 +94,12 @@ class PairMaker:
         if max(self.n, self.m) > self.n and mine == "j":
             mine, other = "i", "j"
         body = [self.zero("v"), *self.row(mine, other)]
-        body.append(_s(rng.choice(("r[i, j] = v", "r[i, j] = v", "r[i, j] += v"))))
+        body.append(fixed(rng.choice(("r[i, j] = v", "r[i, j] = v", "r[i, j] += v"))))
         rows = self.n if other != "i" and mine != "j" else min(self.n, self.m)
         begin = (0, 0) if rng.random() < 0.7 else (1, 0)
         return self.call(body, begin, (rows, min(self.m, rows if mine == "j" else self.m)))
 
     def changed(self) -> Call:
         """A map of the rows, before or after others read them."""
-        store = _s(f"x[i, c] = {self.bounded('x[i, c] - l[i]')}")
-        return self.call([_s("for c in range(s1):", (store,))], (0,), (self.n,))
+        store = fixed(f"x[i, c] = {self.bounded('x[i, c] - l[i]')}")
+        return self.call([fixed("for c in range(s1):", (store,))], (0,), (self.n,))

@@ -30,6 +30,11 @@ class Statement:
                 yield from _block(self.bodies[n], depth + 1)
 
 
+def fixed(template: str, *bodies: tuple[Statement, ...]) -> Statement:
+    """A statement whose text is the template."""
+    return Statement(template, (), bodies)
+
+
 def render(expr: Expr) -> str:
     """The text of an expression."""
     return str(expr[0]).format(*map(render, expr[1:]))

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import random
 
-from tests.fuzz.program import Base, Call, Statement
+from tests.fuzz.program import Base, Call, Statement, fixed
 
 _TILES, _GIVEN, _LINES = "TU", "A", "LM"
-
-
-def _s(template: str, *bodies: tuple[Statement, ...]) -> Statement:
-    return Statement(template, (), bodies)
 
 
 class TileMaker:
@@ -50,7 +46,7 @@ class TileMaker:
         if part:
             inner = self.rng.choice(("0, s0", "0, s0", "j, s0", "0, j + 1", "1, s0", "i % 2, s0"))
             outer = self.rng.choice(("0, s0", "0, s0", "1, s0", "0, s0, 2"))
-        return _s(f"for j in range({outer}):", (_s(f"for k in range({inner}):", inside),))
+        return fixed(f"for j in range({outer}):", (fixed(f"for k in range({inner}):", inside),))
 
     def at(self, view: str, sure: bool = False) -> str:
         place = "j, k" if sure or self.rng.random() < 0.5 else ""
@@ -63,10 +59,10 @@ class TileMaker:
 
     def filled(self, t: str, u: str) -> Call:
         """All of a tile, or nearly."""
-        store = _s(f"{self.at('x', True)} = {self.bounded(self.at('z') + ' - 3')}")
+        store = fixed(f"{self.at('x', True)} = {self.bounded(self.at('z') + ' - 3')}")
         part = self.rng.random() < 0.2
         if self.rng.random() < 0.15:
-            store = _s(f"if {self.at('z')} > 0:", (store,))
+            store = fixed(f"if {self.at('z')} > 0:", (store,))
         return self.call([self.loops(store, part=part)], t, u)
 
     def changed(self, t: str, u: str) -> Call:
@@ -75,18 +71,18 @@ class TileMaker:
             t, u = u, t
         source = rng.choice(("y", "y", "x", "z"))
         value = f"{self.at(source)} - {self.at(rng.choice('yz'))}"
-        steps = [_s(f"{self.at('x', rng.random() < 0.7)} = {self.bounded(value)}")]
+        steps = [fixed(f"{self.at('x', rng.random() < 0.7)} = {self.bounded(value)}")]
         if rng.random() < 0.1:
-            steps.insert(0, _s(f"if {self.at('z')} > 2:", (_s("break"),)))
+            steps.insert(0, fixed(f"if {self.at('z')} > 2:", (fixed("break"),)))
         body = [self.loops(*steps, part=rng.random() < 0.5)]
         if rng.random() < 0.4:
-            body.append(_s("for j in range(s0):", (_s("x[i, j, j] += 1"),)))
+            body.append(fixed("for j in range(s0):", (fixed("x[i, j, j] += 1"),)))
         return self.call(body, t, u)
 
     def totalled(self, t: str, u: str) -> Call:
-        zero = _s("v: float = 0.0" if self.real else "v: int = 0")
+        zero = fixed("v: float = 0.0" if self.real else "v: int = 0")
         first, second = self.at("x"), self.at("y")
-        add = _s(f"v = {self.bounded(f'v + {first} - {second}')}")
+        add = fixed(f"v = {self.bounded(f'v + {first} - {second}')}")
         return self.call(
-            [zero, self.loops(add, part=self.rng.random() < 0.2), _s("l[i] = v")], t, u
+            [zero, self.loops(add, part=self.rng.random() < 0.2), fixed("l[i] = v")], t, u
         )
