@@ -86,6 +86,8 @@ def on_device(function: Callable[..., Any]) -> Callable[..., Any]:
     """NumPy's function for arrays of the device."""
 
     def called(*arguments: Any, **options: Any) -> Any:
+        if isinstance(function, np.ufunc) and "where" in options:
+            raise TypeError("Wrong arguments: CuPy's ufuncs take no where=")
         options = {key: _taken(value) for key, value in options.items()}
         found = function(*map(_taken, arguments), **options)
         return ndarray(found) if isinstance(found, (np.ndarray, np.generic)) else found

@@ -132,7 +132,8 @@ def measure(options: Options, advance: Callable[[str], None]) -> Iterator[Result
         with processes(names, options.threads, options.space) as conversations:
             device = conversations["copy"].ask("device")
             everybody = {**{each: columns[each] for each in runnable}, "copy": copy}
-            _rounds(name, size, everybody, conversations, options.repeat, advance)
+            on_gpu = options.space is not None
+            _rounds(name, size, everybody, conversations, options.repeat, advance, on_gpu)
             if options.check_size is None:
                 _compare(name, size, columns, conversations, WARM_UPS + options.repeat)
             else:
@@ -149,13 +150,18 @@ def _rounds(
     conversations: dict[str, Conversation],
     repeat: int,
     advance: Callable[[str], None],
+    together: bool,
 ) -> None:
     """Warm-ups, then `repeat` rounds, each in an order of its own.
 
     Threads of some libraries go on for a while after their run, and whoever came next each time
     would pay for it: so nobody has the same one before him in all rounds, and each waits a little.
+    On a GPU all load at once, as that is most of the time: random numbers, and importing libraries.
     """
     shuffled = random.Random(name)
+    if together:
+        for contestant in columns:
+            conversations[contestant].tell(f"load {name} {size}")
 
     def one(contestant: str, number: int) -> None:
         column, conversation = columns[contestant], conversations[contestant]
@@ -163,7 +169,9 @@ def _rounds(
             return
         try:
             if number == 0:
-                column.first = conversation.ask(f"load {name} {size}")
+                if not together:
+                    conversation.tell(f"load {name} {size}")
+                column.first = conversation.answer()
             seconds = conversation.run()
         except PeerError as error:
             column.error = str(error)

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,14 +72,20 @@ class Conversation:
 
     def ask(self, command: str) -> Any:
         """The answer's value."""
+        self.tell(command)
+        return self.answer()
+
+    def tell(self, command: str) -> None:
+        """Let the process begin; `answer` waits for it."""
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        try:
+        with suppress(BrokenPipeError):  # then there is no answer
             self._process.stdin.write(command + "\n")
             self._process.stdin.flush()
-            answer = self._process.stdout.readline()
-        except BrokenPipeError:
-            answer = ""
+
+    def answer(self) -> Any:
+        """The value of the answer to the last command."""
+        assert self._process.stdout is not None
+        answer = self._process.stdout.readline()
         reply = json.loads(answer) if answer else {"error": self._last_words()}
         if "error" in reply:
             self.failed = True

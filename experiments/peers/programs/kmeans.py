@@ -90,7 +90,8 @@ def numpy(np=np):
             number = np.bincount(s.label, minlength=CLUSTERS)
             for axis, row in enumerate(s.points):
                 sums = np.bincount(s.label, weights=row, minlength=CLUSTERS)
-                np.divide(sums, number, out=s.centre[:, axis], where=number > 0)
+                means = sums / np.maximum(number, 1)
+                np.copyto(s.centre[:, axis], means, where=number > 0)
 
     return run
 

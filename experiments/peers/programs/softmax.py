@@ -71,7 +71,7 @@ def numpy(np=np):
         w -= w.max(axis=1, keepdims=True)
         np.exp(w, out=w)
         w /= w.sum(axis=1, keepdims=True)
-        logs = np.log(w, where=w > 0.0, out=np.zeros_like(w))
+        logs = np.log(np.maximum(w, 1e-300))
         s.entropy[0] = -np.vdot(w, logs)
 
     return run
