@@ -15,6 +15,8 @@ import numpy
 
 from pyfuser.frontends.numpy.fallbacks import Module
 from pyfuser.frontends.numpy.namespace import NAMES, find
+from pyfuser.support.settings import SETTINGS
+from pyfuser.trace.call import GPU_SPACES
 
 globals().update(NAMES)
 
@@ -46,6 +48,9 @@ class _Modules:
 def _numpys(name: str) -> str:
     return name.replace(__name__, "numpy", 1)
 
+
+if SETTINGS.space in GPU_SPACES:
+    NAMES["set_space"](SETTINGS.space)
 
 sys.meta_path.insert(0, _Modules)  # before what reads `numpy.__path__`
 

@@ -39,6 +39,7 @@ STATE = {
     "frontends.embedded.spaces": {"HOSTS", "_IN_USE"},
     "frontends.numpy.fallbacks": {"_COUNTS"},
     "frontends.numpy.floating": {"WARNER"},
+    "frontends.numpy.spaces": {"SPACE"},
     "frontends.numpy.switches": {"LIMITS"},
     "frontends.numpy.wrap": {"KIND"},
     "frontends.upstream.failures": {"_NOT_THE_USERS", "_SAID", "PRINTED"},

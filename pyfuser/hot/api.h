@@ -6,6 +6,7 @@
 typedef struct {
     int (*records)(void);           /* whether a call made here is recorded, and may be now, without Python */
     int (*record)(PyObject *call);  /* `Tracer.record` */
+    int (*device_is_here)(void);    /* whether calls of the GPU's current stream may be, beside what is pending */
 } HotApi;
 
 #define HOT_API "pyfuser._hot.API"

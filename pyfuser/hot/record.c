@@ -160,7 +160,9 @@ static int records(void)
     return fuses_here(Py_True, &in_block) == 1;
 }
 
-const HotApi api = {records, record};
+static int is_here(void) { return device_is_here(SLOT(R.tracer, L.tracer.place)); }
+
+const HotApi api = {records, record, is_here};
 
 /* ------------------------------------------------------------------ the dispatcher */
 

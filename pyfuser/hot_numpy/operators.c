@@ -347,7 +347,8 @@ static PyObject *get(PyObject *x, PyObject *key)
     if (!is_basic(key)) return selected(x, key);
     PyObject *array = SLOT(x, K.x.array);
     if (array == NULL || array == Py_None || !IS_OURS(x) || on_devices()) {
-        PyObject *part = IS_OURS(x) && array == Py_None && !on_devices() && is_pending(x) ? part_of_region(x, key) : NULL;
+        int known = IS_OURS(x) && (on_devices() || (array == Py_None && is_pending(x)));
+        PyObject *part = known ? part_of_region(x, key) : NULL;
         return part != NULL ? part : call2(m_getitem, x, key);
     }
     Py_INCREF(array);
@@ -364,8 +365,8 @@ static PyObject *get(PyObject *x, PyObject *key)
 static int records_copy(PyObject *x, PyObject *key, PyObject *value)
 {
     PyObject *array = SLOT(x, K.x.array), *target = NULL;
-    if (!IS_OURS(x) || SLOT(x, K.x.writeable) == Py_False || !is_basic(key) || on_devices()) return 0;
-    if (array == NULL || array == Py_None) {
+    if (!IS_OURS(x) || SLOT(x, K.x.writeable) == Py_False || !is_basic(key)) return 0;
+    if (array == NULL || array == Py_None || on_devices()) {
         target = part_of_region(x, key);
     } else {
         int pending = is_pending(x) || (IS_OURS(value) && is_pending(value));

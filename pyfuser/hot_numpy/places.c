@@ -66,6 +66,14 @@ int settle(Place *place)
     return place->x == NULL || place->buffer != NULL || (region_of(place->x) != NULL && locate(place->x, place));
 }
 
+/* As memory.is_away. */
+int is_away(const Place *place)
+{
+    if (place->buffer == NULL) return 0;
+    if (PyLong_AsLongLong(SLOT(place->buffer, P.buffer.pending)) > 0) return 1;
+    return SLOT(place->buffer, P.buffer.root) == Py_None && SLOT(place->buffer, P.buffer.image) != Py_None;
+}
+
 PyObject *new_region(PyObject *buffer, Py_ssize_t offset, PyObject *strides, PyObject *shape, PyObject *dtype)
 {
     if (hot == NULL) return NULL;
@@ -144,6 +152,7 @@ static PyObject *new_buffer(PyObject *nbytes, PyObject *owner)
     SLOT(buffer, P.buffer.nbytes) = Py_NewRef(nbytes);
     SLOT(buffer, P.buffer.pending) = PyLong_FromLong(0);
     SLOT(buffer, P.buffer.root) = Py_NewRef(Py_None);
+    SLOT(buffer, P.buffer.seen) = Py_NewRef(Py_False);
     SLOT(buffer, P.buffer.handle) = PyWeakref_NewRef(owner, NULL);
     if (SLOT(buffer, P.buffer.handle) == NULL) Py_CLEAR(buffer);
     return buffer;

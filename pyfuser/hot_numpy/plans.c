@@ -179,7 +179,7 @@ Plan *plan_for(PyObject *operation, int given, PyObject *const *operands, const 
     uint64_t words[MOST_WORDS], hash = 1469598103934665603u;
     int at = 0;
     words[at++] = (uint64_t)(uintptr_t)operation;
-    words[at++] = (uint64_t)given << 2 | (uint64_t)(out != NULL) << 1 | (SLOT(K.limits, P.limits.exact) == Py_True);
+    words[at++] = (uint64_t)given << 3 | (uint64_t)for_device() << 2 | (uint64_t)(out != NULL) << 1 | (SLOT(K.limits, P.limits.exact) == Py_True);
     for (int n = 0; n < given; n++) {
         if (places[n].x == NULL) {
             if (at >= MOST_WORDS) return NULL;

@@ -7,6 +7,8 @@ enum { SMALL_CALLS = 8 };
 const HotApi *hot;
 Recording P;
 
+int for_device(void) { return SLOT(P.space, P.device) == Py_True; }
+
 static PyObject *new_call(const Plan *plan, PyObject *arguments, PyObject *code, PyObject *at, PyObject *caller)  /* steals arguments */
 {
     PyObject *call = P.recorded->tp_alloc(P.recorded, 0);
@@ -42,9 +44,11 @@ static PyObject *new_array(const Plan *plan, Place *target)
     return x;
 }
 
-static int is_external(const Place *place) { return SLOT(place->buffer, P.buffer.external) != Py_False; }
-
-static int is_touched(const Place *place) { return place->buffer != NULL && PyLong_AsLongLong(SLOT(place->buffer, P.buffer.pending)) > 0; }
+/* As memory.usable, of steps from element to element that a plan was made for. */
+static int is_usable(const Place *place, Py_ssize_t itemsize)
+{
+    return SLOT(place->buffer, P.buffer.external) == Py_False && (!for_device() || place->offset % itemsize == 0);
+}
 
 /* The arguments of the call: the result and the operands; NULL, with or without an error: none. */
 static PyObject *arguments_of(const Plan *plan, PyObject *operation, PyObject *const *operands, int given, const Place *places,
@@ -98,6 +102,7 @@ static int is_worth(Plan *plan, int pending, PyObject *code)
 {
     Py_ssize_t least = limit(plan->costly), middle = plan->costly ? K.middle / 4 : K.middle;
     plan->ripe = 0;
+    if (for_device()) return pending || plan->size >= lazy_from(plan->costly);
     if (plan->size >= least) return follows_none();
     if (plan->size < middle && plan->size < lazy_from(plan->costly)) return pending && may_follow();
     plan->moved += plan->bytes;
@@ -110,7 +115,7 @@ static PyObject *made_of(Plan *found, PyObject *operation, PyObject *const *oper
                          PyFrameObject *frame, PyObject *code, PyObject *at, int pending, int part)
 {
     const Plan known = *found, *plan = &known;  /* Python may forget plans */
-    if (!part && !pending && is_lost(code, at, plan->shape)) return NULL;
+    if (!part && !pending && !for_device() && is_lost(code, at, plan->shape)) return NULL;
     int settled = out == NULL || settle(target);
     for (int n = 0; n < given; n++) settled = settled && settle(&places[n]);
     if (!settled) return NULL;
@@ -123,9 +128,11 @@ static PyObject *made_of(Plan *found, PyObject *operation, PyObject *const *oper
     PyObject *arguments = result == NULL ? NULL : arguments_of(plan, operation, operands, given, places, target);
     PyObject *call = arguments == NULL ? NULL : new_call(plan, arguments, code, at, caller);
     Py_DECREF(caller);
-    int fine = call != NULL && !is_external(target);
-    for (int n = 0; n < given && fine; n++)
-        fine = places[n].x == NULL || (!is_external(&places[n]) && (out == NULL || independent(plan, &plan->operands[n], &places[n], target)));
+    int fine = call != NULL && is_usable(target, plan->itemsize);
+    for (int n = 0; n < given && fine; n++) {
+        const Operand *operand = &plan->operands[n];
+        fine = places[n].x == NULL || (is_usable(&places[n], operand->itemsize) && (out == NULL || independent(plan, operand, &places[n], target)));
+    }
     if (!fine || hot->record(call) < 0) Py_CLEAR(result);
     Py_XDECREF(call);
     return result;
@@ -144,7 +151,8 @@ static int is_usual_state(void)
 static PyObject *recorded_as(PyObject *operation, PyObject *const *operands, int given, PyObject *out, int part)
 {
     if (hot == NULL || operation == NULL || given > OPERANDS) return NULL;
-    if (SLOT(K.use, K.u.devices) == Py_True || SLOT(K.limits, P.limits.eager) == Py_True || !hot->records() || !is_usual_state()) return NULL;
+    if (SLOT(K.limits, P.limits.eager) == Py_True || !hot->records() || !is_usual_state()) return NULL;
+    if (SLOT(K.use, K.u.devices) == Py_True && !(for_device() && hot->device_is_here())) return NULL;
     Place places[OPERANDS], target = {NULL, NULL, NULL, NULL, 0};
     int arrays = out != NULL;
     for (int n = 0; n < given; n++) {
@@ -159,8 +167,8 @@ static PyObject *recorded_as(PyObject *operation, PyObject *const *operands, int
     if (!arrays || (out != NULL && (SLOT(out, K.x.writeable) == Py_False || !locate(out, &target)))) goto unknown;
     Plan *plan = plan_for(operation, given, operands, places, out, &target);
     if (plan == NULL || (plan->looked && plan->plan == NULL)) goto unknown;
-    int pending = out != NULL && is_touched(&target);
-    for (int n = 0; n < given && !pending; n++) pending = places[n].x != NULL && is_touched(&places[n]);
+    int pending = is_away(&target);
+    for (int n = 0; n < given && !pending; n++) pending = is_away(&places[n]);
     PyFrameObject *frame = program_frame();
     if (frame == NULL) return NULL;
     PyObject *code = (PyObject *)PyFrame_GetCode(frame);
@@ -221,23 +229,23 @@ static int slots(void)
     CALL(arguments) CALL(at) CALL(code) CALL(label) CALL(pattern) CALL(position) CALL(result) CALL(space) CALL(workunit)
     CALL(caller) CALL(errors) CALL(recipe) CALL(ripe)
     PRIVATE(buffer, exports) PRIVATE(buffer, handle) PLACE(buffer, address) PLACE(buffer, external) PLACE(buffer, image)
-    PLACE(buffer, lent) PLACE(buffer, nbytes) PLACE(buffer, pending) PLACE(buffer, root)
+    PLACE(buffer, lent) PLACE(buffer, nbytes) PLACE(buffer, pending) PLACE(buffer, root) PLACE(buffer, seen)
 #undef PLACE
 #undef CALL
 #undef PRIVATE
     PyObject *limits = (PyObject *)Py_TYPE(K.limits);
-    return place(limits, "after", &P.limits.after) < 0 || place(limits, "eager", &P.limits.eager) < 0
+    return place((PyObject *)Py_TYPE(P.space), "device", &P.device) < 0 || place(limits, "after", &P.limits.after) < 0 || place(limits, "eager", &P.limits.eager) < 0
         || place(limits, "exact", &P.limits.exact) < 0 || place(limits, "small", &P.limits.small) < 0 ? -1 : 0;
 }
 
-/* bind_recording(api, Recorded, Owner, Unmade, Region, operations, those by ufunc, state, its default, sites, functions,
+/* bind_recording(api, Recorded, Owner, Unmade, Region, operations, those by ufunc, state, its default, sites, space, functions,
    numbers, (DType.FLOAT64, DType.FLOAT32, numpy.float64, numpy.float32, known._INTEGERS, those of `few`)) */
 static PyObject *bind_recording(PyObject *module, PyObject *args)
 {
     PyObject *api, *owner, *operations, *by_ufunc, *numpys_float, *integers;
     hot = NULL;
-    if (!PyArg_ParseTuple(args, "OOOOOO!O!OOO(OOOO)(OO)(LnLL)(OOOOO!O!)", &api, &P.recorded, &owner, &P.allocation, &P.region, &PyDict_Type, &operations, &PyDict_Type, &by_ufunc,
-                          &P.state, &P.state_default, &P.sites, &P.plan, &P.number, &P.region_of, &P.flush, &P.why_read, &P.why_loop, &P.lost, &K.middle, &ripe_from, &P.kind,
+    if (!PyArg_ParseTuple(args, "OOOOOO!O!OOOO(OOOO)(OO)(LnLL)(OOOOO!O!)", &api, &P.recorded, &owner, &P.allocation, &P.region, &PyDict_Type, &operations, &PyDict_Type, &by_ufunc,
+                          &P.state, &P.state_default, &P.sites, &P.space, &P.plan, &P.number, &P.region_of, &P.flush, &P.why_read, &P.why_loop, &P.lost, &K.middle, &ripe_from, &P.kind,
                           &P.float64, &P.float32, &numpys_float, &P.numpys_single, &PyTuple_Type, &integers, &PyTuple_Type, &P.kinds))
         return NULL;
     for (Py_ssize_t n = 0; n < INTEGERS && n < PyTuple_GET_SIZE(integers); n++)

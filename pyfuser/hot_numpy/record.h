@@ -20,8 +20,10 @@ typedef struct {
     struct { PyObject *dtype; PyTypeObject *scalars; long long least, most; } integers[INTEGERS];
     PyObject *costly_name, *divides_name;
     struct { Py_ssize_t arguments, at, code, label, pattern, position, result, space, workunit, caller, errors, recipe, ripe; } call;
-    struct { Py_ssize_t exports, handle, address, external, image, lent, nbytes, pending, root; } buffer;
+    struct { Py_ssize_t exports, handle, address, external, image, lent, nbytes, pending, root, seen; } buffer;
     struct { Py_ssize_t after, eager, exact, small; } limits;
+    PyObject *space;  /* spaces.SPACE */
+    Py_ssize_t device;
 } Recording;
 
 extern Recording P;
@@ -59,11 +61,15 @@ typedef struct {
 /* places.c */
 int locate(PyObject *x, Place *found);
 int settle(Place *place);
+int is_away(const Place *place);
 PyObject *formed(const Place *place, PyObject *strides, PyObject *shape, PyObject *form_strides, PyObject *form_shape, PyObject *dtype);
 int independent(const Plan *plan, const Operand *operand, const Place *place, const Place *target);
 
 /* numbers.c */
 PyObject *number_of(PyObject *operation, int place, PyObject *value, PyObject *dtype);
+
+/* record.c */
+int for_device(void);  /* whether operations are recorded for a device */
 
 /* plans.c */
 PyObject *forget_plans(PyObject *module, PyObject *unused);

@@ -20,7 +20,7 @@ from pyfuser.runtime.families import LOOKED
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.caches import Table
 from pyfuser.support.settings import SETTINGS
-from pyfuser.trace.call import Call
+from pyfuser.trace.call import GPU_SPACES, Call
 from pyfuser.trace.gate import Overtaken
 from pyfuser.trace.memory import Region
 from pyfuser.trace.shape import TraceShape
@@ -109,7 +109,7 @@ def runs_here(trace: TraceShape, calls: Sequence[Call]) -> bool:
     """Whether these calls run without a kernel this time."""
     if SETTINGS.numpy_lazy or SETTINGS.verify or SETTINGS.debug:  # or somebody looks at kernels
         return False
-    if not are_direct(calls):
+    if not are_direct(calls) or calls[0].space.execution in GPU_SPACES:
         return False
     moved = SEEN.get(trace, 0)
     if moved < 0:

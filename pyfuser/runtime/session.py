@@ -53,7 +53,7 @@ What is no cache, as it cannot be made again, is a module's own:
   at once;
 - `frontends.numpy.fallbacks`: what NumPy computed; `frontends.numpy.floating`: which lines warned;
   `frontends.numpy.floating`: the call whose errors are told; `frontends.numpy.wrap`: the class of
-  arrays; `frontends.numpy.switches`: what is recorded;
+  arrays; `frontends.numpy.switches`: what is recorded; `frontends.numpy.spaces`: and where it runs;
 - `trace.pool`: memory kept for new Views; `trace.images` and `engine.gpu.device`: what is on GPUs,
   and how the extension launches there (`hot/device.c`);
   `frontends.upstream.lifetime`, `frontends.upstream.views`: what PyKokkos holds;

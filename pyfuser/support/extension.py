@@ -10,10 +10,10 @@ from pyfuser.support.settings import SETTINGS
 
 Owner = TypeVar("Owner")
 
-INTERFACE = 24
+INTERFACE = 25
 """Of the extension that fits this source: raised whenever either side changes what they share."""
 
-NUMPY_INTERFACE = 7
+NUMPY_INTERFACE = 8
 
 
 def _load(name: str, interface: int) -> Any:

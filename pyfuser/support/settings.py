@@ -30,6 +30,8 @@ class Settings:
     PYFUSER_CACHE_SIZE      MiB that they, and plans, may take there                 1024
     PYFUSER_CXX             the C++ compiler                                         $CXX or g++
     PYFUSER_THREADS         threads of the OpenMP execution space                    all cores
+    PYFUSER_SPACE           Cuda or HIP: the space of policies that name none, and   OpenMP
+                            of what pyfuser.numpy records
     PYFUSER_FASTMATH        1: let the compiler change floating-point values         0
     PYFUSER_FUSION          0: decorated workunits are not traced                    1
     PYFUSER_CALIBRATION     0: plan with guessed constants, whatever was measured    1
@@ -67,6 +69,7 @@ class Settings:
     numpy_lazy: bool = False
     numpy_exact: bool = False
     cache_size: int = 1024  # MiB
+    space: str = "OpenMP"
 
 
 #: Every name that something reads; the last one is of `pyfuser compare`.
@@ -75,7 +78,7 @@ KNOWN = frozenset(
     for name in (
         "", "_VERIFY", "_CHECK", "_DEBUG", "_CACHE_DIR", "_CXX", "_THREADS", "_FASTMATH",
         "_FUSION", "_CALIBRATION", "_ARBITRATE", "_EXTENSION", "_FRONTEND", "_ENGINE",
-        "_WITHOUT", "_NUMPY", "_NUMPY_LAZY", "_NUMPY_EXACT", "_CACHE_SIZE",
+        "_WITHOUT", "_SPACE", "_NUMPY", "_NUMPY_LAZY", "_NUMPY_EXACT", "_CACHE_SIZE",
         "_PYKOKKOS_PYTHON",
     )
 )  # fmt: skip
@@ -83,6 +86,9 @@ KNOWN = frozenset(
 _SWITCH = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(
     ("0", "false", "no", "off"), False
 )
+
+
+_SPACES = {name.lower(): name for name in ("OpenMP", "Serial", "Cuda", "HIP")}
 
 
 def _text(name: str) -> str:
@@ -168,6 +174,7 @@ def _read() -> Settings:
         numpy_eager=_choice("PYFUSER_NUMPY", ("lazy", "eager")) == "eager",
         numpy_lazy=_choice("PYFUSER_NUMPY_LAZY", ("auto", "always")) == "always",
         numpy_exact=_switch("PYFUSER_NUMPY_EXACT", False),
+        space=_SPACES[_choice("PYFUSER_SPACE", tuple(_SPACES))],
         cache_size=_integer("PYFUSER_CACHE_SIZE", 1024, 1, 1 << 30),
     )
 

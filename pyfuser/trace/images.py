@@ -62,12 +62,16 @@ LATENCY = 1 << 17
 
 
 class Use:
-    """Whether this process has used a device: only then does anybody look for images."""
+    """Whether this process has used a device: only then does anybody look for images.
 
-    __slots__ = ("devices",)
+    views: whether there may be NumPy arrays over a buffer's memory that know nothing of the buffer.
+    """
+
+    __slots__ = ("devices", "views")
 
     def __init__(self) -> None:
         self.devices = False
+        self.views = False
 
 
 USE = Use()
@@ -220,7 +224,8 @@ def changed_on_device(buffer: Buffer) -> None:
     image, root = buffer.image, buffer.root
     assert image is not None
     if root is not None:  # else they are old already, and what was set aside stays
-        image.set_aside(root if buffer.external else None)
+        kept = buffer.external or (USE.views and buffer.seen)
+        image.set_aside(root if kept else None)
     image.spent = 0
     buffer.root = None
 

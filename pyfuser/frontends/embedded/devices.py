@@ -21,6 +21,8 @@ def enter(policy: Any, kwargs: dict[str, Any]) -> None:
     host's memory.
     """
     for name, value in kwargs.items():
+        if getattr(value, "__pyfuser_memory__", _nobodys)() is not None:
+            continue
         if isinstance(value, np.ndarray) or has_memory(value):
             owner = "a NumPy array" if isinstance(value, np.ndarray) else f"of type {kind(value)}"
             raise ArgumentError(
@@ -32,6 +34,10 @@ def enter(policy: Any, kwargs: dict[str, Any]) -> None:
     if place is not TRACER.place:
         TRACER.flush(reason.STREAM)
         TRACER.place = place
+
+
+def _nobodys() -> None:
+    """What an object says that has no memory of ours."""
 
 
 def run(call: Call) -> None:

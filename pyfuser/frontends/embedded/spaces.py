@@ -8,6 +8,7 @@ from typing import Any
 
 from pyfuser.support.caches import Table, once
 from pyfuser.support.errors import ArgumentError, ArgumentValueError, DeviceError
+from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import Space
 
 
@@ -76,7 +77,8 @@ GPU_SPACES = frozenset({ExecutionSpace.Cuda, ExecutionSpace.HIP})
 HOSTS: dict[ExecutionSpace | None, str] = {
     space: space.value for space in AVAILABLE if space is not ExecutionSpace.Debug
 }
-HOSTS[None] = ExecutionSpace.OpenMP.value
+if SETTINGS.space not in {space.value for space in GPU_SPACES}:
+    HOSTS[None] = SETTINGS.space
 
 _IN_USE: set[ExecutionSpace] = set()  # of GPU_SPACES: those that have been asked for, and are there
 
@@ -88,7 +90,7 @@ KNOWN_POLICIES: Table[Any, tuple[Space, int]] = Table("policies", 4096)
 class Defaults:
     """What the process has set."""
 
-    space = ExecutionSpace.OpenMP
+    space = ExecutionSpace(SETTINGS.space)
     uvm = False
 
 

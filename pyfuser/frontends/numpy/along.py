@@ -22,7 +22,7 @@ from pyfuser.frontends.numpy import rows
 from pyfuser.frontends.numpy.expressions import Build, Code, cast
 from pyfuser.frontends.numpy.floating import WARNER
 from pyfuser.frontends.numpy.layout import Form, Layout, c_strides, is_c_order, layout_of_call
-from pyfuser.frontends.numpy.memory import Owner, region_of
+from pyfuser.frontends.numpy.memory import Owner, is_away, usable
 from pyfuser.frontends.numpy.record import caller_of, end_trip, formed, is_due, program_frame
 from pyfuser.frontends.numpy.switches import LIMITS, errors, is_loud, recording
 from pyfuser.frontends.numpy.workunits import space_of, spread, spreading, subscripts
@@ -161,14 +161,14 @@ def _reduce(x: Any, reduction: Reduction, axis: int) -> Any:
     if not recording() or is_loud(errors()):
         return None
     with TRACER.lock:
-        region = region_of(x)
-        if region is None or region.buffer.external:
+        region = usable(x)
+        if region is None:
             return None
         inner = prod(region.shape[axis + 1 :]) == 1
         kind = kind_of(reduction, region.dtype, inner)
         if kind is None or not is_c_order(region.shape, region.strides) or 0 in region.shape:
             return None
-        if not is_due(x.size, region.buffer.pending > 0):
+        if not is_due(x.size, is_away(region.buffer)):
             return None
         shape, strides = region.shape, region.strides
         rest = shape[:axis] + shape[axis + 1 :], strides[:axis] + strides[axis + 1 :]

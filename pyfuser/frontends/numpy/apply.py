@@ -39,6 +39,8 @@ def small(x: Any, least: int) -> Any:
 
     least: elements from which operations are recorded.
     """
+    if USE.devices:
+        return None
     array = x._array
     if array is None or array.size >= least or (TRACER.calls and is_pending(x)):
         return None
@@ -49,7 +51,7 @@ def binary(operation: Operation, x: Any, y: Any) -> Any:
     """An operation on two operands, each an array of ours or a number."""
     ours = KIND.array
     least = LIMITS.first(operation.costly)
-    if TRACER.calls:
+    if TRACER.calls or USE.devices:
         one = small(x, least) if type(x) is ours else x
         other = small(y, least) if type(y) is ours else y
     else:  # as `small`, without calling it

@@ -25,7 +25,7 @@ from pyfuser.frontends.numpy.along import (
 )
 from pyfuser.frontends.numpy.expressions import Code, cast
 from pyfuser.frontends.numpy.layout import Form, c_strides, layout_of_call
-from pyfuser.frontends.numpy.memory import Owner, host, is_external, region_of
+from pyfuser.frontends.numpy.memory import Owner, host, is_away, usable
 from pyfuser.frontends.numpy.record import caller_of, end_trip, formed, program_frame
 from pyfuser.frontends.numpy.switches import LIMITS, errors, is_loud, recording
 from pyfuser.frontends.numpy.workunits import space_of, subscripts
@@ -83,14 +83,14 @@ def extreme(x: Any, name: str, own: DType) -> Any:
     kind = kind_of(reduction, own, False)
     if kind is None or reduction.place or (own.is_float and name == "prod"):
         return None
-    if x.size < LIMITS.most or not recording() or is_loud(errors()) or is_external(x):
+    if x.size < LIMITS.most or not recording() or is_loud(errors()):
         return None
     with TRACER.lock:
-        region = region_of(x)
+        region = usable(x)
         layout = layout_of_call(((x.shape, x.strides),), None, own.size, True)
         if region is None or layout is None or not _fits(layout.extents, layout.forms[0]):
             return None
-        if x.size < _PAYS * LIMITS.most and not region.buffer.pending:
+        if x.size < _PAYS * LIMITS.most and not is_away(region.buffer):
             return None
         partial_results = _record(reduction, formed(region, layout.forms[0]), kind)
     found = reduction.numpys(host(partial_results), axis=None)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from pyfuser.frontends.numpy.layout import c_strides, is_c_order
-from pyfuser.frontends.numpy.memory import Owner, host, region_of
+from pyfuser.frontends.numpy.memory import Owner, host, is_away, usable
 from pyfuser.frontends.numpy.record import caller_of, end_trip, is_due, program_frame
 from pyfuser.frontends.numpy.switches import recording
 from pyfuser.frontends.numpy.workunits import COPYTO, space_of
@@ -60,11 +60,11 @@ def gathered(x: Any, indices: Any) -> Any:
         return None
     chosen = host(indices)
     with TRACER.lock:
-        source, places = region_of(x), region_of(indices)
+        source, places = usable(x), usable(indices)
         if source is None or places is None or not _fits(source, places):
             return None
         size = chosen.size * (source.shape[1] if len(source.shape) > 1 else 1)
-        if not is_due(size, source.buffer.pending > 0):
+        if not is_due(size, is_away(source.buffer)):
             return None
         least, most = int(chosen.min()), int(chosen.max())
         if least < -source.shape[0] or most >= source.shape[0]:
@@ -79,10 +79,13 @@ def gathered(x: Any, indices: Any) -> Any:
 
 
 def _fits(source: Region, places: Region) -> bool:
-    """Whether a kernel gathers from memory laid out like this, which nobody else reaches."""
-    if source.buffer.external or places.buffer.external or 0 in source.shape:
-        return False
-    if source.dtype.is_complex or not 1 <= len(source.shape) <= 2 or not places.shape:
+    """Whether a kernel gathers from memory laid out like this."""
+    if (
+        0 in source.shape
+        or source.dtype.is_complex
+        or not 1 <= len(source.shape) <= 2
+        or not places.shape
+    ):
         return False
     if places.strides != c_strides(places.shape, places.dtype.size):
         return False

@@ -11,12 +11,20 @@ from pyfuser.frontends.embedded.view_memory import ViewMemory
 from pyfuser.frontends.numpy import apply
 from pyfuser.frontends.numpy.as_program import as_program
 from pyfuser.frontends.numpy.gathers import gathered
-from pyfuser.frontends.numpy.memory import ArrayMemory, host, is_computed, is_pending, layout_of
+from pyfuser.frontends.numpy.memory import (
+    ArrayMemory,
+    element,
+    host,
+    is_computed,
+    is_pending,
+    layout_of,
+)
 from pyfuser.frontends.numpy.operations import COPY
 from pyfuser.frontends.numpy.record import record
 from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.frontends.numpy.wrap import KIND, adopt, of_view, sliced, view
 from pyfuser.runtime.session import TRACER
+from pyfuser.trace.images import USE
 
 _BASIC = frozenset({int, slice, type(Ellipsis), type(None)})
 
@@ -59,7 +67,7 @@ class Indexing(ArrayMemory):
     __slots__ = ()
 
     def __getitem__(self, key: Any) -> Any:
-        array = self._array
+        array = None if USE.devices else self._array
         if array is not None and (type(key) is int or is_element(key) or is_basic(key)):
             value = array[key]
             if type(value) is np.ndarray:
@@ -72,7 +80,10 @@ class Indexing(ArrayMemory):
                 host(self)  # views of it are quicker to make from now on
                 return self[key]
             part = part_of(layout_of(self), key)
-            return host(self)[key] if _is_element(part, key) else view(self, part)
+            if not _is_element(part, key):
+                return view(self, part)
+            found = element(self, part) if USE.devices else None
+            return host(self)[key] if found is None else found
         if type(key) is str:
             return view(self, layout_of(self)[key])
         return _selected(self, key)
@@ -80,7 +91,7 @@ class Indexing(ArrayMemory):
     def __setitem__(self, key: Any, value: Any) -> None:
         if not self._writeable:
             raise ValueError("assignment destination is read-only")
-        array = self._array
+        array = None if USE.devices else self._array
         if array is not None and not TRACER.calls and (type(key) is int or is_element(key)):
             kind = type(value)
             source = value._array if kind is KIND.array else value

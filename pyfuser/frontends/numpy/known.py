@@ -28,6 +28,7 @@ from pyfuser.frontends.numpy.operations import (
 )
 from pyfuser.frontends.numpy.recorded import Recorded
 from pyfuser.frontends.numpy.resolution import number
+from pyfuser.frontends.numpy.spaces import SPACE
 from pyfuser.frontends.numpy.switches import _DEFAULT, _STATE, LIMITS
 from pyfuser.frontends.numpy.wrap import KIND
 from pyfuser.ir.dtypes import DType
@@ -79,7 +80,7 @@ def plan(asked: Operation | Conversion, operands: tuple[Any, ...], out: Any) -> 
         return None
     casting = "unsafe" if asked is COPY else "same_kind"
     signature = asked.dtype if isinstance(asked, Conversion) else None
-    key: list[Any] = [operation, signature, casting, False]
+    key: list[Any] = [operation, signature, casting, False, SPACE.execution]
     values: list[Any] = []
     target = None if out is None else region_of(out)
     if record._read(operands, key, values) is None or any(map(_is_external, arrays)):
@@ -92,7 +93,7 @@ def plan(asked: Operation | Conversion, operands: tuple[Any, ...], out: Any) -> 
     layout, recipe, kind = entry.layout, entry.recipe, entry.resolution.result
     numbers = dict(entry.numbers)
     result = layout.result
-    form = result.shape, result.strides
+    form = result.shape, result.strides if result.axes else (kind.size,)
     placed = layout.shape, layout.strides
     return (
         recipe, recipe.workunit, recipe.space, *placed, kind, layout.size * kind.size, layout.size,
@@ -118,8 +119,10 @@ def _operand(value: Any, form: Form | None, dtype: DType | None, result: Form) -
     """
     if form is None or type(value) is not Region:
         return dtype
-    own, placed = (value.shape, value.strides), (form.shape, form.strides)
-    aligned = (form.axes, *placed) == (result.axes, result.shape, result.strides)
+    parts = form.axes, form.shape, form.strides
+    aligned = parts == (result.axes, result.shape, result.strides)
+    own = value.shape, value.strides
+    placed = form.shape, form.strides if form.axes else (value.dtype.size,)
     return (*own, value.dtype, None if own == placed else placed, aligned, value.dtype.size)
 
 
@@ -170,7 +173,7 @@ def bind() -> None:
     operations = {method: named[name] for method, name in _OPERATORS.items()}
     NUMPY.bind_recording(
         HOT.API, Recorded, Owner, Unmade, Region, operations, _UFUNCS, _STATE, _DEFAULT, SITES,
-        (plan, number, region_of, TRACER.flush), (READ, record.LOOP),
+        SPACE, (plan, number, region_of, TRACER.flush), (READ, record.LOOP),
         (GIVEN_UP, MIDDLE, NOW.running.ripe_bytes, NOW.running.ripe_bytes // KINDS),
         (DType.FLOAT64, DType.FLOAT32, np.float64, np.float32, _INTEGERS, _KINDS),
     )  # fmt: skip

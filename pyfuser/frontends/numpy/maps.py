@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy.layout import c_strides, is_c_order
-from pyfuser.frontends.numpy.memory import Owner, region_of
+from pyfuser.frontends.numpy.memory import Owner, is_away, usable
 from pyfuser.frontends.numpy.record import (
     caller_of,
     end_trip,
@@ -178,15 +178,15 @@ def mapped(x: Any, how: Map, axis: int, by: int, extent: int) -> Any:
     if not recording():
         return None
     with TRACER.lock:
-        region = region_of(x)
-        if region is None or region.buffer.external or region.dtype.is_complex:
+        region = usable(x)
+        if region is None or region.dtype.is_complex:
             return None
         shape = (*region.shape[:axis], extent, *region.shape[axis + 1 :])
         if 0 in shape or len(shape) > _MOST_AXES or max(*shape, *region.shape) >= _MOST_INDEX:
             return None
         if not is_c_order(region.shape, region.strides):
             return None
-        size, pending = prod(shape), region.buffer.pending > 0
+        size, pending = prod(shape), is_away(region.buffer)
         if size * region.dtype.size > most_memory():
             return None  # NumPy's to refuse, at the call
         if not is_due(size, joins(size, pending)):

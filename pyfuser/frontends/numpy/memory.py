@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from pyfuser.frontends.numpy.spaces import SPACE
 from pyfuser.ir.dtypes import DType, from_numpy
 from pyfuser.runtime.session import TRACER
 from pyfuser.trace.exports import Export
@@ -129,20 +130,34 @@ def region_of(x: ArrayMemory) -> Region | None:
     return region
 
 
+def usable(x: ArrayMemory) -> Region | None:
+    """Where an array lies, if what is done with it may be recorded.
+
+    That is, if kernels know its elements, and can load them, and nobody else reaches the memory.
+    """
+    region = region_of(x)
+    if region is None or region.buffer.external:
+        return None
+    if SPACE.device:
+        size = region.dtype.size
+        if region.offset % size or any(stride % size for stride in region.strides):
+            return None
+    return region
+
+
 def _buffer(x: ArrayMemory, array: Array) -> Buffer:
     """The buffer over the memory that owned NumPy arrays share."""
     owner = share(x)
     assert type(owner) is Owner
     buffer = owner.buffer
-    if buffer is not None:
-        assert buffer.root is not None
-    else:
+    if buffer is None:
         root = array if array.base is None else array.base
         assert isinstance(root, np.ndarray)
         buffer = Buffer(root.nbytes, owner)
         buffer.address = address_of(root)
         memory = _Memory(root, buffer.address, (root.nbytes,), None, "|u1")
         buffer.root = np.asarray(memory)
+        buffer.seen = True
         owner.buffer = buffer
     return buffer
 
@@ -157,6 +172,19 @@ def is_pending(x: ArrayMemory) -> bool:
         buffer = owner.buffer
         return buffer is not None and (buffer.pending > 0 or (buffer.external and TRACER.raw > 0))
     return owner is None and TRACER.raw > 0
+
+
+def is_away(buffer: Buffer) -> bool:
+    """Whether the host lacks a buffer's values: calls on it are pending, or a device has them."""
+    return buffer.pending > 0 or (USE.devices and buffer.root is None and buffer.image is not None)
+
+
+def are_away(x: ArrayMemory) -> bool:
+    """Whether the host lacks an array's values."""
+    if not USE.devices:
+        return is_pending(x)
+    buffer = buffer_of(x)
+    return is_pending(x) or (buffer is not None and is_away(buffer))
 
 
 def is_computed(x: ArrayMemory) -> bool:
@@ -191,15 +219,30 @@ def host(x: ArrayMemory, writes: bool = False) -> Array:
 
 def _copied(x: ArrayMemory, writes: bool) -> Array:
     """`host` where a device may have the newest values."""
-    region = x._region
-    if region is None:
-        assert x._array is not None
-        return x._array
-    array = region.array()
-    if region.buffer.image is not None and writes:
-        changed_on_host(region.buffer)
-    x._array = None
+    buffer, array = buffer_of(x), x._array
+    if buffer is not None:
+        buffer.allocate()
+        if writes:
+            changed_on_host(buffer)
+    if array is None:
+        assert x._region is not None
+        array = x._array = x._region.array()
+        if not x._writeable:
+            array.flags.writeable = False
     return array
+
+
+def element(x: ArrayMemory, part: Array) -> Any:
+    """A copy of one element, which is `part` of `layout_of(x)`."""
+    region = x._region
+    if USE.devices and region is not None and not (TRACER.calls and is_pending(x)):
+        image = region.buffer.image
+        if image is not None and region.buffer.root is None:
+            offset = region.offset + address_of(part) - address_of(layout_of(x))
+            found = image.part(Region(region.buffer, offset, (), (), region.dtype))
+            if found is not None:
+                return found[()]
+    return None
 
 
 def layout_of(x: ArrayMemory) -> Array:
@@ -258,6 +301,9 @@ def exporter(array: Array) -> Export | None:
             return base
         base = getattr(base, "base", None) if isinstance(base, np.ndarray) else None
     return None
+
+
+USE.views = True
 
 
 def is_ours_alone(array: Array, references: int) -> bool:

@@ -35,6 +35,7 @@ from pyfuser.frontends.numpy.fallbacks import (
     safe_function,
 )
 from pyfuser.frontends.numpy.operations import NAMED, WHERE
+from pyfuser.frontends.numpy.spaces import set_space
 
 _VIEWERS = (
     "transpose", "swapaxes", "squeeze", "moveaxis", "rollaxis", "expand_dims", "diagonal",
@@ -99,7 +100,8 @@ _VIEWS = frozenset(_VIEWERS) - {"broadcast_to", "diagonal"}
 
 
 def _own() -> dict[str, Any]:
-    names: dict[str, Any] = {"ndarray": ndarray, "ufunc": ufuncs.ufunc, "fallbacks": fallbacks}
+    names: dict[str, Any] = {"ndarray": ndarray, "ufunc": ufuncs.ufunc}
+    names |= {"fallbacks": fallbacks, "set_space": set_space}
     names |= {name: getattr(functions, name) for name in _FUNCTIONS}
     for name in _REARRANGED:
         arrays, joins = 2 if name in ("append", "pad") else 1, name in _JOINED

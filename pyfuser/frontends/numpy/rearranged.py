@@ -16,7 +16,7 @@ from pyfuser.frontends.numpy.fallbacks import count
 from pyfuser.frontends.numpy.functions import empty, full
 from pyfuser.frontends.numpy.layout import is_c_order
 from pyfuser.frontends.numpy.maps import BACK, PADDINGS, REPEAT, ROLL, TILE, mapped, may_pad
-from pyfuser.frontends.numpy.memory import is_external, is_pending, kernel_dtype
+from pyfuser.frontends.numpy.memory import are_away, is_external, kernel_dtype
 from pyfuser.frontends.numpy.record import is_due
 from pyfuser.frontends.numpy.switches import recording
 
@@ -31,7 +31,7 @@ def _is_lazy(arrays: Sequence[Any]) -> bool:
             return False
     if not arrays or not recording():
         return False
-    return is_due(sum(x.size for x in arrays), any(map(is_pending, arrays)))
+    return is_due(sum(x.size for x in arrays), any(map(are_away, arrays)))
 
 
 def _axis(axis: Any, rank: int) -> int | None:

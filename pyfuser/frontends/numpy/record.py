@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy.layout import Form, Layout, layout_of_call
-from pyfuser.frontends.numpy.memory import Owner, host, region_of
+from pyfuser.frontends.numpy.memory import Owner, host, is_away, usable
 from pyfuser.frontends.numpy.operations import COPY, INEXACT, Operation
 from pyfuser.frontends.numpy.recorded import Recorded
 from pyfuser.frontends.numpy.resolution import Resolution, number, resolve
+from pyfuser.frontends.numpy.spaces import SPACE
 from pyfuser.frontends.numpy.switches import LIMITS, errors, is_loud, recording
 from pyfuser.frontends.numpy.workunits import Recipe, recipe_of
 from pyfuser.frontends.numpy.wrap import KIND, of_region
@@ -28,6 +29,7 @@ from pyfuser.support.caches import Table
 from pyfuser.support.extension import NUMPY
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Argument
+from pyfuser.trace.images import USE
 from pyfuser.trace.memory import Allocation, Handle, Region
 from pyfuser.trace.pool import most_memory
 from pyfuser.trace.reason import Reason
@@ -63,7 +65,7 @@ def record(
     if is_loud(state) or (LIMITS.exact and operation.name in INEXACT):
         return None
     with TRACER.lock:
-        key: list[Any] = [operation, signature, casting, mask is not None]
+        key: list[Any] = [operation, signature, casting, mask is not None, SPACE.execution]
         values: list[Any] = []
         operands = inputs if mask is None else (*inputs, mask)
         pending = _read(operands, key, values)
@@ -71,10 +73,10 @@ def record(
             return None
         target: Region | None = None
         if out is not None:
-            target = _reachable(out)
+            target = usable(out)
             if target is None or not out._writeable:
                 return None
-            pending = pending or target.buffer.pending > 0
+            pending = pending or is_away(target.buffer)
             key.append(target[2:])
         whole = tuple(key)
         entry = _ENTRIES.get(whole, _UNKNOWN)
@@ -89,8 +91,8 @@ def record(
         frame = program_frame(sys._getframe(2))
         if size >= least:
             LIMITS.small = 0
-            result = entry.layout.result
-            if not pending and is_lost((frame.f_code, ~frame.f_lasti, result.shape)):
+            site = frame.f_code, ~frame.f_lasti, entry.layout.result.shape
+            if not (pending or SPACE.device) and is_lost(site):
                 return None
         end_trip(frame)
         if target is None:
@@ -101,7 +103,7 @@ def record(
 
 def joins(size: int, pending: bool) -> bool:
     """Whether a call on less than is recorded the first time is, as something is pending."""
-    return pending and (size >= LIMITS.most or may_follow())
+    return pending and (SPACE.device or size >= LIMITS.most or may_follow())
 
 
 SMALL_CALLS = 8
@@ -124,7 +126,7 @@ def is_due(size: int, pending: bool) -> bool:
 
     Called by what an array's method or function of the program's calls.
     """
-    if pending or size >= max(LIMITS.most, LIMITS.sure):
+    if pending or size >= LIMITS.first(False):
         return True
     if size < LIMITS.most or NUMPY is None:
         return False
@@ -142,10 +144,10 @@ def _read(operands: tuple[Any, ...], key: list[Any], values: list[Any]) -> bool 
         if kind is KIND.array:
             region = x._region
             if region is None or region.buffer.external:
-                region = _reachable(x)
+                region = usable(x)
                 if region is None:
                     return None
-            if region.buffer.pending:
+            if region.buffer.pending or (USE.devices and is_away(region.buffer)):
                 pending = True
             if region.shape:
                 key.append(region[2:])
@@ -180,12 +182,6 @@ def _numbers(entry: Entry, values: list[Any]) -> bool:
     return True
 
 
-def _reachable(x: Any) -> Region | None:
-    """Where an array lies, if kernels know its elements and nobody else reaches the memory."""
-    region = region_of(x)
-    return None if region is None or region.buffer.external else region
-
-
 @dataclass(frozen=True, eq=False)
 class Entry:
     """How an operation on operands of certain types and places is recorded.
@@ -202,7 +198,7 @@ class Entry:
 
 _ENTRIES: Table[Any, Entry | None] = Table("recorded NumPy operations by operands", 4096)
 _UNKNOWN: Any = object()
-_FIRST = 4  # entries of a key before those of operands
+_FIRST = 5  # entries of a key before those of operands
 
 
 def _entry(
@@ -299,9 +295,10 @@ def _append(
 
 def formed(region: Region, form: Form) -> Region:
     """A region with the axes that a kernel has for it."""
-    if region.shape == form.shape and region.strides == form.strides:
+    strides = form.strides if form.axes else (region.dtype.size,)
+    if region.shape == form.shape and region.strides == strides:
         return region
-    return Region(region.buffer, region.offset, form.strides, form.shape, region.dtype)
+    return Region(region.buffer, region.offset, strides, form.shape, region.dtype)
 
 
 def end_trip(frame: FrameType) -> None:

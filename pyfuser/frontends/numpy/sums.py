@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy.layout import Form, layout_of_call
-from pyfuser.frontends.numpy.memory import host, is_external, is_pending, kernel_dtype, region_of
+from pyfuser.frontends.numpy.memory import are_away, host, kernel_dtype, usable
 from pyfuser.frontends.numpy.record import end_trip, formed, program_frame
 from pyfuser.frontends.numpy.switches import LIMITS, recording
 from pyfuser.frontends.numpy.workunits import space_of, spread, subscripts
@@ -67,12 +67,12 @@ def _total(x: Any, kind: DType) -> Any:
     own = kernel_dtype(x)
     if own is None or own.is_complex or x.size < LIMITS.most or (LIMITS.exact and kind.is_float):
         return None
-    if x.size < LIMITS.first(False) and not is_pending(x):
+    if x.size < LIMITS.first(False) and not are_away(x):
         return tree_sum(_in_memory_order(host(x)), kind) if kind.is_float else None
     placed = x.shape, x.strides
     layout = layout_of_call((placed,), None, own.size, True)
-    region = None if layout is None else region_of(x)
-    if layout is None or region is None or is_external(x) or not recording():
+    region = None if layout is None else usable(x)
+    if layout is None or region is None or not recording():
         return tree_sum(_in_memory_order(host(x)), kind) if kind.is_float else None
     (form,) = layout.forms
     unit = _workunit(own, kind, form, len(layout.extents), max(layout.extents) > _MAX_INDEX)

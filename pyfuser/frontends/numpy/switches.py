@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.modes import traced
+from pyfuser.frontends.numpy.spaces import SPACE, enter
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.images import USE
 
@@ -55,7 +56,8 @@ class Limits:
 
     def first(self, costly: bool) -> int:
         """From how many elements an operation is recorded the first time that it comes."""
-        return max(self.costly if costly else self.most, self.sure)
+        least = self.costly if costly else self.most
+        return least if SPACE.device else max(least, self.sure)
 
 
 LIMITS = Limits(SETTINGS.numpy_lazy, SETTINGS.numpy_exact)
@@ -68,7 +70,9 @@ _DEFAULT: Any = _STATE.get(None) if _STATE is not None else None
 
 def recording() -> bool:
     """Whether operations may be recorded here."""
-    return not LIMITS.eager and not USE.devices and traced(True)
+    if LIMITS.eager or not traced(True):
+        return False
+    return enter() if SPACE.device else not USE.devices
 
 
 def errors() -> dict[str, str] | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pyfuser.frontends.numpy import apply
 from pyfuser.frontends.numpy.at_once import ANY, COSTLY, MOST, PAIRS, STORES, at_once
-from pyfuser.frontends.numpy.memory import host, is_pending
+from pyfuser.frontends.numpy.memory import are_away, host
 from pyfuser.frontends.numpy.operations import OPERATIONS, Operation
 from pyfuser.frontends.numpy.record import is_due, record
 from pyfuser.frontends.numpy.switches import LIMITS
@@ -82,7 +82,7 @@ def _method(function: np.ufunc, name: str) -> Any:
 def _outer(operation: Operation, one: Any, other: Any) -> Any:
     """An operation on each pair of elements of two arrays."""
     size = one.size * other.size
-    if size < LIMITS.most or not is_due(size, is_pending(one) or is_pending(other)):
+    if size < LIMITS.most or not is_due(size, are_away(one) or are_away(other)):
         return apply.compute(operation.ufunc.outer, (one, other))
     one, other = _apart(one, other.size), _apart(other, one.size)
     pair = one.reshape((*one.shape, *(1,) * other.ndim)), other

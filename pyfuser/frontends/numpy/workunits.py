@@ -11,6 +11,7 @@ import numpy as np
 from pyfuser.frontends.numpy.expressions import Code, cast
 from pyfuser.frontends.numpy.layout import Form, Layout
 from pyfuser.frontends.numpy.operations import COPY, WHERE, Operation
+from pyfuser.frontends.numpy.spaces import SPACE
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Const, Expr, If, Load, Param, Read, Stmt, Store, Sym, Workunit
 from pyfuser.support.caches import Table, cached
@@ -112,7 +113,7 @@ def recipe_of(
     loops: the types of NumPy's loop, of the result last. kinds: of the operands, None for numbers;
     of the mask last. result: the type of what is stored.
     """
-    key = operation, loops, kinds, result, layout, masked
+    key = operation, loops, kinds, result, layout, masked, SPACE.execution
     found = _RECIPES.get(key)
     if found is not None:
         return found
@@ -129,10 +130,14 @@ def recipe_of(
     return _RECIPES.keep(key, recipe)
 
 
-@cached(1024)
 def space_of(extents: tuple[int, ...]) -> Space:
     """All indices below some extents."""
-    return Space((0,) * len(extents), extents)
+    return _space(extents, SPACE.execution)
+
+
+@cached(1024)
+def _space(extents: tuple[int, ...], execution: str) -> Space:
+    return Space((0,) * len(extents), extents, execution)
 
 
 @cached(4096)

@@ -1,4 +1,4 @@
-"""`python -m tests.frontends.numpy --programs N --seed S --tier numpy|interpret|compiled`."""
+"""`python -m tests.frontends.numpy --programs N --seed S --tier numpy|interpret|device ...`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ import os
 import sys
 import time
 
+TIERS = ("numpy", "interpret", "compiled", "eager", "mixed", "device")
+
 
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--programs", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--tier", default="interpret", choices=["numpy", "interpret", "compiled", "eager", "mixed"]
+        "--tier",
+        default="interpret",
+        choices=["numpy", "interpret", "compiled", "eager", "mixed", "device"],
     )
     parser.add_argument("--large", action="store_true", help="arrays as large as what is recorded")
     parser.add_argument("--lazy-from", type=int, help="elements from which operations are recorded")
@@ -28,7 +32,6 @@ def main() -> int:
     os.environ["PYFUSER_FRONTEND"] = "embedded"
     from pyfuser.frontends.numpy.switches import LIMITS
     from tests.frontends.numpy import programs, tiers
-    from tests.frontends.numpy.programs import DONE, Mismatch, Program
 
     tiers.use(given.tier)
     programs.WARNINGS[0] = given.tier in ("numpy", "eager")
@@ -48,6 +51,14 @@ def main() -> int:
     if given.large:
         programs.SHAPES[:] = programs.LARGE
         programs.MOST_ELEMENTS = 1 << 20
+    with tiers.place(given.tier):
+        return run(given)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Try programs; 1 if one is wrong."""
+    from tests.frontends.numpy.programs import DONE, Mismatch, Program
+
     wrong = 0
     start = time.perf_counter()
     for n in range(given.programs):

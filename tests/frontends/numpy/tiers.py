@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from pyfuser.frontends.numpy.spaces import set_space
 from pyfuser.ir.reference.interpret import interpret
 from pyfuser.ir.verify import verify
 from pyfuser.runtime import first_tier
@@ -14,6 +16,7 @@ from pyfuser.trace.call import Call
 from pyfuser.trace.memory import Region
 from pyfuser.trace.shape import TraceShape
 from pyfuser.trace.tracer import Tracer
+from tests.gpu.conftest import on_gpu
 from tests.races import RaceDetector
 
 
@@ -58,6 +61,20 @@ def _the_first_time(trace: TraceShape, calls: Sequence[Call]) -> bool:
         return False
     _CAME.add(trace)
     return True
+
+
+@contextmanager
+def place(tier: str) -> Iterator[None]:
+    """Where calls run: in the tier `device` on a GPU, or on the stand-in for CuPy."""
+    if tier != "device":
+        yield
+        return
+    with on_gpu():
+        set_space("Cuda")
+        try:
+            yield
+        finally:
+            set_space("OpenMP")
 
 
 def use(tier: str) -> None:
