@@ -19,6 +19,7 @@ calls do as well as a long one:
     calibrate  the constants of the cost model
     timings    launches, replays, the bandwidth of a copy, loads of 16 bytes: see gpu_timings.py
     compare    every program, fused against unfused, at a size that fills the GPU
+    numpy      the programs of kernels/numpy by pyfuser.numpy, CuPy, and NumPy on the host
     peers      the same programs by CuPy, cupy.fuse, JAX, torch.compile, Numba CUDA beside ours;
                packages that are not there are left out, which the results say
 """
@@ -230,6 +231,17 @@ def peers(session: Session) -> dict[str, Any]:
     return _each_program(session, command, limit=PEER_SECONDS)
 
 
+def numpy(session: Session) -> dict[str, Any]:
+    """NumPy programs."""
+    target = session.scratch / "numpy.json"
+    options = ["--space", session.space, "--json", str(target)]
+    options += ["--small"] if session.timed else []
+    found = session.python("-m", "experiments.numpy_programs", *options)
+    if target.exists():
+        found["programs"] = json.loads(target.read_text("utf-8"))
+    return found
+
+
 def _each_program(
     session: Session, command: Callable[[Path], Sequence[str]], limit: float
 ) -> dict[str, Any]:
@@ -261,7 +273,8 @@ def _each_program(
 
 
 PARTS: dict[str, Part] = {
-    part.__name__: part for part in (tests, fuzz, sanitize, calibrate, timings, compare, peers)
+    part.__name__: part
+    for part in (tests, fuzz, sanitize, calibrate, timings, compare, numpy, peers)
 }
 
 

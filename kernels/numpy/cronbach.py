@@ -2,6 +2,8 @@
 
 import numpy as np
 
+GPU = {"people": 4_000_000}  # what fills one
+
 
 def make(people=200_000, questions=20):
     rng = np.random.default_rng(1)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+GPU = {"n": 6000, "steps": 5}  # what fills one
+
 
 def make(n=1024, steps=20):
     u, v = np.ones((n, n)), np.zeros((n, n))

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+GPU = {"n": 8000}  # what fills one
+
 
 def make(n=2048):
     rng = np.random.default_rng(4)

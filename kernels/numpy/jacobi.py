@@ -2,6 +2,8 @@
 
 import numpy as np
 
+GPU = {"n": 8000, "steps": 10}  # what fills one
+
 
 def make(n=1500, steps=20):
     grid = np.zeros((n, n))

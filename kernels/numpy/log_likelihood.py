@@ -2,6 +2,8 @@
 
 import numpy as np
 
+GPU = {"n": 80_000_000}  # what fills one
+
 
 def make(n=4_000_000):
     rng = np.random.default_rng(2)

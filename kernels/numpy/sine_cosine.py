@@ -2,6 +2,8 @@
 
 import numpy as np
 
+GPU = {"n": 83_000_000}  # what fills one
+
 
 def make(n=4_000_000):
     return (np.linspace(0.0, 100.0, n),)

@@ -15,9 +15,11 @@ from pyfuser.frontends.numpy.spaces import SPACE, set_space
 from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import ArgumentError
-from tests.processes import python
+from tests.processes import real
 
 N = 70_000  # elements that are recorded
+SHAPES = (3, 70_001), (70_001, 3), (20, 30, 400), (1, 90_000), (3000, 40)
+AXES = [(shape, axis) for shape in SHAPES for axis in (None, *range(len(shape)))]
 
 
 @pk.workunit
@@ -188,6 +190,31 @@ def test_reductions(gpu: Any) -> None:
     numpy.testing.assert_allclose(numpy.asarray(x.std(axis=0)), expected.std(axis=0))
 
 
+@pytest.mark.parametrize(("shape", "axis"), AXES)
+def test_long_axes_are_reduced_by_lanes(gpu: Any, shape: tuple[int, ...], axis: int | None) -> None:
+    floats = numpy.random.default_rng(2).random(shape) - 0.5
+    for given in (floats, (floats * 100.0).astype(numpy.int32), floats > 0.4):
+        x = np.array(given)
+        for name in ("sum", "max", "min", "any", "all", "prod", "mean", "std"):
+            expected = numpy.asarray(getattr(given, name)(axis=axis))
+            found = numpy.asarray(getattr(x, name)(axis=axis))
+            assert (found.dtype, found.shape) == (expected.dtype, expected.shape), name
+            if expected.dtype.kind == "f":
+                numpy.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-300)
+            else:
+                numpy.testing.assert_array_equal(found, expected)
+
+
+def test_few_results_do_not_leave_the_device(gpu: Any) -> None:
+    x = np.ones((N, 3)) + 1.0
+    pyfuser.sync()
+    with Moved() as moved:
+        sums = x.sum(axis=0)
+    assert moved.to_host == 0
+    assert moved.launches >= 2  # lanes, and then these
+    assert sums.tolist() == [2.0 * N] * 3
+
+
 def test_a_plan_of_one_space_is_not_the_others(gpu: Any) -> None:
     def run(x: Any) -> Any:
         return (x + 1.0) * 2.0
@@ -224,7 +251,7 @@ def test_without_cupy_the_host_stays() -> None:
         "except ValueError as error: print(type(error).__name__)\n"
         "print((np.ones(100_000) + 1.0)[0])"
     )
-    done = python("-c", code, check=True)
+    done = real("-c", code, check=True)
     assert done.stdout.split() == ["DeviceError", "2.0"]
 
 
@@ -237,7 +264,7 @@ def test_the_environment_names_a_space() -> None:
         "try: import pyfuser.numpy\n"
         "except ValueError as error: print(type(error).__name__)"
     )
-    done = python("-c", code, check=True, PYFUSER_SPACE="cuda")
+    done = real("-c", code, check=True, PYFUSER_SPACE="cuda")
     assert done.stdout.split() == ["ExecutionSpace.Cuda", "DeviceError"]
 
 

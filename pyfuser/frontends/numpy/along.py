@@ -4,7 +4,7 @@ The law: only of arrays in row-major order, where NumPy's order of operations is
 element after the other along any axis but the innermost, and along that one for products; pairwise
 for its sums of floats (see `rows`); any order for integers, and for whether elements are 0. The
 greatest of floats along the innermost axis is NumPy's: of 0.0 and -0.0 it has one or the other,
-as vectors come. All else is NumPy's, on what has run.
+as vectors come. All else is NumPy's, on what has run. On a GPU the order is another one (`lanes`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from pyfuser.frontends.numpy import expressions as e
 from pyfuser.frontends.numpy import rows
 from pyfuser.frontends.numpy.expressions import Build, Code, cast
 from pyfuser.frontends.numpy.floating import WARNER
+from pyfuser.frontends.numpy.lanes import by_lanes, lanes_of
 from pyfuser.frontends.numpy.layout import Form, Layout, c_strides, is_c_order, layout_of_call
 from pyfuser.frontends.numpy.memory import Owner, is_away, usable
 from pyfuser.frontends.numpy.record import caller_of, end_trip, formed, is_due, program_frame
+from pyfuser.frontends.numpy.spaces import SPACE
 from pyfuser.frontends.numpy.switches import LIMITS, errors, is_loud, recording
 from pyfuser.frontends.numpy.workunits import space_of, spread, spreading, subscripts
 from pyfuser.frontends.numpy.wrap import of_region
@@ -175,9 +177,29 @@ def _reduce(x: Any, reduction: Reduction, axis: int) -> Any:
         layout = layout_of_call((rest,), None, kind.size)
         if layout is None or len(layout.extents) > _MOST_AXES or max(shape) > _MAX_INDEX:
             return None
-        if not _few_or_many(layout.size, inner):
+        lanes = _lanes(reduction, region, layout.size, axis, inner)
+        if not lanes and not _few_or_many(layout.size, inner):
             return None
+        if lanes > 1:
+            reduce = partial(_reduce, reduction=reduction, axis=axis)
+            return by_lanes(x, axis, lanes, reduction.ufunc, reduce)
         return _record(reduction, region, axis, kind, layout, inner)
+
+
+def _lanes(reduction: Reduction, region: Region, results: int, axis: int, inner: bool) -> int:
+    """How many lanes the axis has on a GPU; 0: it has none, as the order of operations counts."""
+    if not SPACE.device or reduction.place:
+        return 0
+    if region.dtype.is_float and reduction.name == "prod":
+        return 0  # which of its terms meet decides whether it overflows
+    return max(lanes_of(region.shape[axis], results, inner), 1)
+
+
+def of_all(x: Any, reduction: Reduction) -> Any:
+    """Record the reduction of all elements on a GPU: an array of one element; None: it is not."""
+    if x.strides != c_strides(x.shape, x.dtype.itemsize):
+        return None
+    return _reduce(x.reshape(1, x.size), reduction, 1)
 
 
 _MOST_AXES = 3
@@ -197,7 +219,10 @@ def kind_of(reduction: Reduction, own: DType, innermost: bool) -> DType | None:
     """The type of the result, if kernels have NumPy's bits (and are not slower in any case)."""
     if own.is_complex:
         return None
-    if own.is_float and innermost and reduction.name in ("max", "min"):
+    exact = LIMITS.exact or not SPACE.device
+    if own.is_float and innermost and reduction.name in ("max", "min") and exact:
+        return None
+    if own.is_float and SPACE.device and reduction.name == "sum" and exact:
         return None
     if innermost and reduction.place:
         return None  # NumPy's vectors are quicker

@@ -21,12 +21,14 @@ from pyfuser.frontends.numpy.along import (
     RecordedReduction,
     Reduction,
     kind_of,
+    of_all,
     term_of,
 )
 from pyfuser.frontends.numpy.expressions import Code, cast
 from pyfuser.frontends.numpy.layout import Form, c_strides, layout_of_call
 from pyfuser.frontends.numpy.memory import Owner, host, is_away, usable
 from pyfuser.frontends.numpy.record import caller_of, end_trip, formed, program_frame
+from pyfuser.frontends.numpy.spaces import SPACE
 from pyfuser.frontends.numpy.switches import LIMITS, errors, is_loud, recording
 from pyfuser.frontends.numpy.workunits import space_of, subscripts
 from pyfuser.frontends.numpy.wrap import of_region
@@ -85,6 +87,9 @@ def extreme(x: Any, name: str, own: DType) -> Any:
         return None
     if x.size < LIMITS.most or not recording() or is_loud(errors()):
         return None
+    if SPACE.device:
+        found = of_all(x, reduction)
+        return None if found is None else host(found)[0]
     with TRACER.lock:
         region = usable(x)
         layout = layout_of_call(((x.shape, x.strides),), None, own.size, True)
