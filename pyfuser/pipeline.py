@@ -54,6 +54,7 @@ from pyfuser.support.settings import SETTINGS, refuse
 from pyfuser.trace.shape import ScalarShape, TraceShape
 from pyfuser.transform.branches import convert_branches
 from pyfuser.transform.count_loops import count_loops
+from pyfuser.transform.early_loads import load_early, needed
 from pyfuser.transform.elements import choose_elements, split_arrays
 from pyfuser.transform.flat_loops import split_flat_loops
 from pyfuser.transform.fuse import MAX_FORMS, Form, form_of, merged, with_sizes
@@ -151,13 +152,14 @@ C_PASSES = (
     KernelPass("forward-elements", forward_elements),
     KernelPass("split-arrays", split_arrays),
     KernelPass("select-elements", select_elements, sized=True),
+    KernelPass("load-early", load_early, sized=True),
     KernelPass("narrow", narrow, sized=True),
     KernelPass("reduce-remainders", reduce_remainders, sized=True),
     KernelPass("widen", widen, sized=True),
     KernelPass("private-tables", private_tables, sized=True),
 )
 
-BAKING = 9
+BAKING = 10
 """So many of these, the first ones, may put scalars' values into the code, or look at none."""
 
 #: Of the loops of maps on a CPU, over the boxes that threads get.
@@ -252,7 +254,8 @@ def for_changing(kernel: Kernel, changing: frozenset[int]) -> tuple[Kernel, Proo
     unit, ranges = made.workunit, made.ranges()
     final = run_passes(C_PASSES[BAKING:], made)
     counted = final.tables or any(view.dtype.is_integer for view in tallied_views(unit))
-    if has_remainders(unit) or contains(unit.body, Extent) or counted:
+    fixed = "load-early" in final.passes and needed(final) is None
+    if fixed or has_remainders(unit) or contains(unit.body, Extent) or counted:
         return final, None
     proof = proof_of(unit, ranges)
     return final, proof if proof.widened is final.workunit else None

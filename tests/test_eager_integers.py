@@ -56,6 +56,12 @@ def wide(i, y, x, k):
 
 
 @pk.workunit
+def limited(i, y, x, p):
+    if x[i] > 1.0:
+        y[i] = p[2]
+
+
+@pk.workunit
 def squared(i, y, x, k):
     y[i] = x[k * k + i]
 
@@ -539,3 +545,19 @@ def test_warnings_are_of_the_first_shapes() -> None:
     assert warned(1, 3)
     SESSION.clear()
     assert not warned(1, eager.WARNED)
+
+
+def test_a_table_that_is_shorter_has_code_of_its_own() -> None:
+    """Elements of tables are loaded whether or not a condition holds, where they are there."""
+    x, y = pk.View([100], pk.double), pk.View([100], pk.double)
+    table, short_one = pk.View([3], pk.double), pk.View([2], pk.double)
+    with pyfuser.unfused():
+        for n in range(40):
+            pk.parallel_for(40 + n, limited, y=y, x=x, p=table)
+        ready = next(r for r in eager.READY.values() if r.workunit.name == "limited")
+        (family,) = ready.families.values()
+        for view, served in ((table, True), (short_one, False)):
+            regions = y._region, x._region, view._region
+            call = Call("for", Space((0,), (97,)), ready.workunit, regions, None, None, CODE, 0)
+            assert eager._serves(family, call, regions) == served
+            assert (eager.served(call) is not None) == served

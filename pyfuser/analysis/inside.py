@@ -10,13 +10,14 @@ proved.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pyfuser.analysis.affine import Interval
 from pyfuser.analysis.bounds import bounded_locals
 from pyfuser.analysis.divided import has_steps
 from pyfuser.analysis.guards import Guards, bounds, guarded_accesses
+from pyfuser.analysis.intervals import interval
 from pyfuser.ir.definitions import expand, stable_locals
 from pyfuser.ir.divisions import divisions
 from pyfuser.ir.nodes import AtomicFetch, Declare, Expr, For, Load, Sym, Workunit
@@ -61,6 +62,18 @@ def subscripts_of(workunit: Workunit) -> Subscripts | None:
 def _looks_up(index: Expr) -> bool:
     """Whether a subscript depends on an element, whose value is not known."""
     return any(isinstance(part, (Load, AtomicFetch)) for part in expressions(index))
+
+
+# law: True
+def is_element(
+    indices: Sequence[Expr], shape: Sequence[int], ranges: Mapping[Sym, Interval]
+) -> bool:
+    """Whether a view has an element at some indices, whatever the values in their ranges."""
+    for index, extent in zip(indices, shape, strict=True):
+        found = interval(index, ranges)
+        if found is None or not 0 <= found[0] <= found[1] < extent:
+            return False
+    return True
 
 
 # law: True

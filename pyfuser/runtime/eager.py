@@ -20,6 +20,7 @@ from pyfuser.engine.bounds import place_division
 from pyfuser.engine.engine import Launchable, prepare_one
 from pyfuser.ir.nodes import Workunit
 from pyfuser.pipeline import for_c, for_changing
+from pyfuser.runtime.shared_code import SharedCode
 from pyfuser.support import signals
 from pyfuser.support.caches import Table
 from pyfuser.support.counters import COUNTERS
@@ -30,11 +31,11 @@ from pyfuser.trace.gate import Ran
 from pyfuser.trace.images import USE, changed_on_host, give_to_host
 from pyfuser.trace.memory import Buffer, Region
 from pyfuser.trace.shape import ArgumentShape, ClusterShape, RegionShape, shape_of
+from pyfuser.transform.early_loads import needed
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Axes, Kernel
-from pyfuser.transform.overwrites import box_of, holds_box, is_as_long, mark_overwrites
-from pyfuser.transform.widen import Proof
+from pyfuser.transform.overwrites import box_of, holds_box, mark_overwrites
 from pyfuser.tuning.thresholds import NOW
 
 MAX_KERNELS = 1024
@@ -49,14 +50,6 @@ wrap, and where one may the next range is tried."""
 
 MANY = 4
 """Values of a scalar after which it counts as one that changes."""
-
-
-class _Family(NamedTuple):
-    """Code for calls that differ in numbers, as far as the proof covers these."""
-
-    kernel: Kernel
-    launchable: Launchable
-    proof: Proof
 
 
 class _Ready:
@@ -77,7 +70,7 @@ class _Ready:
         self.matters = structural_scalars(workunit)
         self.known: dict[Any, tuple[Kernel, Launchable]] = {}
         self.codes: dict[Any, tuple[Workunit, Launchable]] = {}
-        self.families: dict[Any, _Family] = {}
+        self.families: dict[Any, SharedCode] = {}
         self.values: dict[int, set[Any]] = {place: set() for place in self.matters}
         self.subscripts = subscripts_of(workunit)
         self.seen = 0
@@ -197,7 +190,7 @@ def _only(numbers: Sequence[int]) -> list[Affine]:
 
 # law: not None
 def _conditions(
-    family: _Family,
+    family: SharedCode,
     call: Call,
     arguments: Sequence[Any],
     ready: _Ready,
@@ -208,7 +201,7 @@ def _conditions(
 
     What it overwrites is inside, as all subscripts are. None: there are none that this call meets.
     """
-    if ready.subscripts is None or not is_as_long(family.kernel, arguments):
+    if ready.subscripts is None or not family.fits(arguments):
         return None
     rank, places = len(call.space.begin), sorted(ready.matters)
     facts = _facts(arguments)
@@ -224,7 +217,7 @@ def _conditions(
 
 # law: not None
 def _box(
-    family: _Family,
+    family: SharedCode,
     places: Sequence[int],
     changing: frozenset[int],
     numbers: Sequence[int],
@@ -305,7 +298,8 @@ def _prepare_new(
     final, proof = for_changing(kernel, changing)
     launchable = _code(final, ready)
     if proof is not None and family is not None and len(ready.families) < MAX_KERNELS:
-        ready.families[family] = _Family(kernel, launchable, proof)
+        least = [(slot.argument, extents) for slot, extents in needed(final) or ()]
+        ready.families[family] = SharedCode(kernel, launchable, proof, tuple(least))
     return kernel, launchable
 
 
@@ -343,7 +337,7 @@ def _family(
 
 
 # law: True
-def _serves(family: _Family, call: Call, arguments: Sequence[Any]) -> bool:
+def _serves(family: SharedCode, call: Call, arguments: Sequence[Any]) -> bool:
     """Whether a family's code is right for a call: its proof covers the numbers of the call, and
     what the code overwrites is inside the views.
     """
@@ -359,7 +353,7 @@ def _serves(family: _Family, call: Call, arguments: Sequence[Any]) -> bool:
     ranges = {sym: known for sym, known in ranges.items() if sym in family.proof.ranges}
     return (
         family.proof.covers(ranges)
-        and is_as_long(kernel, arguments)
+        and family.fits(arguments)
         and all(
             holds_box(arguments[kernel.slots[place].argument].shape, space, axes)
             for place, axes in zip(kernel.overwrites, kernel.along, strict=True)

@@ -19,13 +19,13 @@ show that for every value that the local may have, in every iteration.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
 
 from pyfuser.analysis.affine import Interval
 from pyfuser.analysis.bounds import bounded_locals
-from pyfuser.analysis.intervals import interval
+from pyfuser.analysis.inside import is_element
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.effects import evaluates_purely
 from pyfuser.ir.nodes import (
@@ -199,7 +199,7 @@ class _Follower:
         def chosen(place: int, known: dict[Sym, Const]) -> Expr | None:
             if place == len(choosers):
                 indices = tuple(map_expression(index, known_as(known)) for index in load.indices)
-                if not self._inside(load.view, indices):
+                if not is_element(indices, self.views[load.view], self.ranges):
                     return None
                 element = fresh(load.view.name, load.view.dtype)
                 loads.append(Declare(element, replace(load, indices=indices)))
@@ -220,15 +220,6 @@ class _Follower:
             return load
         self.early += loads
         return result
-
-    # law
-    def _inside(self, view: Sym, indices: Sequence[Expr]) -> bool:
-        """Whether a view has an element in every iteration."""
-        for index, extent in zip(indices, self.views[view], strict=True):
-            found = interval(index, self.ranges)
-            if found is None or not 0 <= found[0] <= found[1] < extent:
-                return False
-        return True
 
 
 def _leaves(stmt: If) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pyfuser.analysis.accesses import structural_scalars
-from pyfuser.analysis.inside import subscripts_of, surely_inside
+from pyfuser.analysis.inside import is_element, subscripts_of, surely_inside
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Assign, Const, Param, Read, Store, Sym, Workunit
+from pyfuser.ir.nodes import Assign, Binary, Const, Load, Param, Read, Store, Sym, Workunit
 from pyfuser.lower.lower import lower
 from pyfuser.lower.types import ScalarType, ViewType
 from pyfuser.trace.call import Space
@@ -141,3 +141,16 @@ def test_what_the_body_sets_has_no_range(changed: str) -> None:
 @pytest.mark.parametrize("function", [divided, stepped])
 def test_divisions_and_steps_are_for_others_to_look_at(function) -> None:
     assert subscripts_of(lowered(function)) is None
+
+
+def test_an_element_is_there_for_all_values():
+    i, k = Sym("i", 0, DType.INT32), Sym("k", 1, DType.INT32)
+    ranges = {i: (0, 3)}
+    assert is_element((Read(i), Const(2, DType.INT32)), (4, 3), ranges)
+    assert not is_element((Read(i), Const(3, DType.INT32)), (4, 3), ranges)
+    assert not is_element((Read(i),), (3,), ranges)
+    assert not is_element((Read(i),), (4,), {i: (-1, 2)})
+    assert not is_element((Read(k),), (4,), ranges)  # of which nothing is known
+    assert not is_element((Binary("+", Read(k), Const(1, DType.INT32)),), (4,), ranges)  # wraps
+    table = Sym("table", 2, DType.INT32)
+    assert not is_element((Load(table, (Read(i),)),), (4,), ranges)

@@ -101,6 +101,8 @@ def run_forced(
         printed |= guards(flush.program.trace, flush.program.plan)
         printed |= windows(flush.program.trace, flush.program.plan)
         printed |= sunk(flush.program.trace, flush.program.plan)
+    if any("load-early" in kernel.passes for launch in launches for kernel in launch.kernels):
+        printed |= {"element loaded early"}
     return found, Outcome(len(program.calls), groups, features_of(plans) | printed | counted)
 
 

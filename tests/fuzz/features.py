@@ -82,7 +82,7 @@ PLANNED = (
     "sums in groups", "map and sum in an inner loop",
     "guarded or split loop", "guarded loop of several axes", "guarded loop with a sum",
     "split loop", "blocks without conditions", "edge among rows", "edges of several rows",
-    "tallies in copies",
+    "tallies in copies", "element loaded early",
     "recomputed", "recomputed, and not stored", "recomputed, and stored",
     "several calls recomputed", "recomputed beside others",
     "steady loop", "graph of a GPU", "trial of a cut", "calls rolled", "calls in bands",

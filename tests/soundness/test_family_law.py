@@ -10,7 +10,8 @@ import pytest
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Param, Sym, Workunit
-from pyfuser.runtime.eager import _Family, _family, _serves
+from pyfuser.runtime.eager import _family, _serves
+from pyfuser.runtime.shared_code import SharedCode
 from pyfuser.trace.call import Space
 from pyfuser.trace.memory import Region
 from pyfuser.transform.widen import Proof
@@ -67,6 +68,7 @@ def serves(
     region: Region | float = ONE,
     along: Any = (),
     bounded: bool = True,
+    needed: Any = (),
 ) -> bool:
     i, x, n = Sym("i", 0, DType.INT32), Sym("x", 1, DType.FLOAT64), Sym("n", 2, DType.INT32)
     unit = Workunit("unit", (i,), (Param(n), Param(x, 1)), ())
@@ -78,7 +80,8 @@ def serves(
     )
     proof = Proof({i: (0, 3), n: (-2, 2)} if bounded else {n: (-2, 2)}, unit)
     call: Any = SimpleNamespace(space=Space((begin,), (end,)))
-    return _serves(_Family(kernel, None, proof), call, (region, number))  # type: ignore[arg-type]
+    family = SharedCode(kernel, None, proof, needed)  # type: ignore[arg-type]
+    return _serves(family, call, (region, number))
 
 
 def test_a_proof_covers_the_indices_and_numbers_of_a_call() -> None:
@@ -101,3 +104,9 @@ def test_what_is_overwritten_is_inside_its_view() -> None:
     assert serves(0, 4, 0, small)
     assert serves(0, 4, 0, ONE, ((-1,),))  # a loop that was made for 4 elements
     assert not serves(0, 3, 0, small, ((-1,),))
+
+
+def test_what_is_loaded_early_is_there() -> None:
+    assert serves(0, 4, 0, needed=((0, (4,)),))
+    assert not serves(0, 4, 0, needed=((0, (5,)),))
+    assert not serves(0, 4, 0, needed=((0, (1,)), (0, (5,))))
