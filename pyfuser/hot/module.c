@@ -127,6 +127,10 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags)
     return done;
 }
 
+/* Nothing: `view` belongs to the memoryview. NumPy's frombuffer keeps what it reads of a class without this one,
+   and the memory alone of one with it. */
+static void release_buffer(PyObject *self, Py_buffer *view) {}
+
 /* give_buffer(type): before the class has subclasses, which take it over. */
 static PyObject *give_buffer(PyObject *module, PyObject *type)
 {
@@ -135,6 +139,7 @@ static PyObject *give_buffer(PyObject *module, PyObject *type)
         return NULL;
     }
     ((PyTypeObject *)type)->tp_as_buffer->bf_getbuffer = get_buffer;
+    ((PyTypeObject *)type)->tp_as_buffer->bf_releasebuffer = release_buffer;
     return Py_NewRef(type);
 }
 

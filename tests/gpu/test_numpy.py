@@ -11,6 +11,7 @@ import pytest
 
 import pyfuser
 import pyfuser.numpy as np
+from pyfuser.frontends.numpy.lanes import lanes_of
 from pyfuser.frontends.numpy.spaces import SPACE, set_space
 from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.support.counters import COUNTERS
@@ -18,7 +19,7 @@ from pyfuser.support.errors import ArgumentError
 from tests.processes import real
 
 N = 70_000  # elements that are recorded
-SHAPES = (3, 70_001), (70_001, 3), (20, 30, 400), (1, 90_000), (3000, 40)
+SHAPES = (3, 70_001), (70_001, 3), (20, 30, 400), (1, 90_000), (3000, 40), (2000, 40), (40, 50, 60)
 AXES = [(shape, axis) for shape in SHAPES for axis in (None, *range(len(shape)))]
 
 
@@ -203,6 +204,31 @@ def test_long_axes_are_reduced_by_lanes(gpu: Any, shape: tuple[int, ...], axis: 
                 numpy.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-300)
             else:
                 numpy.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("inner", [True, False])
+def test_lanes_are_shorter_than_their_axis(inner: bool) -> None:
+    for count in (*range(1, 3000), 10**6):
+        for results in (1, 3, 1000, 1985, 1986, 2000, 2048, 2049, 65_536, 10**7):
+            lanes = lanes_of(count, results, inner)
+            assert lanes < 2 or count // lanes >= 2
+
+
+def test_an_item_is_copied_alone(gpu: Any) -> None:
+    x = np.ones((N, 2)) + 1.0
+    pyfuser.sync()
+    with Moved() as moved:
+        assert x.item(3, 1) == 2.0
+        assert type(x.item(-1, 0)) is float
+        with pytest.raises(IndexError):
+            x.item(N, 0)
+    assert moved.to_host == 2 * 8
+    assert x.item(5) == 2.0
+    assert np.sort(x[:, 0])[0] == 2.0
+    with Moved() as moved:
+        y = x + 1.0
+    assert moved.to_device == 0  # the host has read it only
+    assert y[0, 0] == 3.0
 
 
 def test_few_results_do_not_leave_the_device(gpu: Any) -> None:

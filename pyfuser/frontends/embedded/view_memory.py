@@ -251,6 +251,9 @@ class ViewMemory:
             self._untold = error  # NumPy drops it and looks at the array interface next
             raise
 
+    def __release_buffer__(self, buffer: memoryview) -> None:
+        """Nothing; it is there so that `numpy.frombuffer` keeps the export, not this View."""
+
     def __bytes__(self) -> bytes:
         return self._host().tobytes()
 

@@ -224,8 +224,6 @@ def call(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
 
 def call_safely(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """`call` of a function that keeps nothing of what it is given but in what it returns."""
-    if USE.devices:
-        return call(function, args, kwargs)
     if TRACER.raw:
         TRACER.flush(reason.ALONE)
     given: list[tuple[Any, Any]] = []

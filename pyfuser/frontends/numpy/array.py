@@ -17,7 +17,9 @@ from pyfuser.frontends.numpy.flags import Flags
 from pyfuser.frontends.numpy.indexing import Indexing
 from pyfuser.frontends.numpy.layout import is_c_order
 from pyfuser.frontends.numpy.memory import (
+    READ,
     export,
+    expose,
     host,
     layout_of,
     region_of,
@@ -29,7 +31,9 @@ from pyfuser.frontends.numpy.record import record
 from pyfuser.frontends.numpy.reductions import full_reduction
 from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.frontends.numpy.wrap import KIND, adopt, view
+from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
+from pyfuser.trace.images import USE
 from pyfuser.trace.memory import Array as NumpyArray
 from pyfuser.trace.memory import Handle, Region
 
@@ -244,6 +248,8 @@ class Array(Operators, Indexing):
     # ------------------------------------------------------------------- reads
 
     def item(self, *args: Any) -> Any:
+        if USE.devices and len(args) == self.ndim and all(type(arg) is int for arg in args):
+            return self[args].item()
         return host(self).item(*args)
 
     def tolist(self) -> Any:
@@ -278,12 +284,20 @@ class Array(Operators, Indexing):
                 raise BufferError(f"no format of buffers tells of elements of type {array.dtype}")
         return memoryview(array)  # type: ignore[arg-type]
 
+    def __release_buffer__(self, buffer: memoryview) -> None:
+        """Nothing; it is there so that `numpy.frombuffer` keeps the export, not this array."""
+
     def __bytes__(self) -> bytes:
         return host(self).tobytes()
 
     @property
     def __array_interface__(self) -> Any:
-        return self._told("biufcmMSU").__array_interface__
+        region = region_of(self) if self._writeable and self.size else None
+        if region is None:
+            return self._told("biufcmMSU").__array_interface__
+        with TRACER.lock:
+            TRACER.flush_for(region.buffer, READ)
+            return region.interface()  # who takes the address from it may keep that
 
     @property
     def __array_struct__(self) -> Any:
@@ -302,6 +316,7 @@ class Array(Operators, Indexing):
 
     @property
     def ctypes(self) -> Any:
+        expose(self)  # who takes the address may keep it
         return export(self).ctypes
 
     def __dlpack__(self, **options: Any) -> Any:

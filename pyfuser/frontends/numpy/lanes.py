@@ -25,10 +25,10 @@ def lanes_of(count: int, results: int, inner: bool) -> int:
 
     results: of the reduction. inner: whether elements of the axis lie one after the other.
     """
-    wanted = THREADS // results
+    wanted, most = THREADS // results, count // EACH
     if inner and count >= WARP * EACH // 2:
-        wanted = max(wanted, WARP)
-    return min(wanted, max(count // EACH, WARP if wanted == WARP and inner else 0))
+        wanted, most = max(wanted, WARP), max(most, WARP)
+    return min(wanted, most)
 
 
 def by_lanes(x: Any, axis: int, lanes: int, ufunc: Any, reduce: Callable[[Any], Any]) -> Any:

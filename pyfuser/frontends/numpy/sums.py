@@ -17,6 +17,7 @@ import numpy as np
 from pyfuser.frontends.numpy.layout import Form, layout_of_call
 from pyfuser.frontends.numpy.memory import are_away, host, kernel_dtype, usable
 from pyfuser.frontends.numpy.record import end_trip, formed, program_frame
+from pyfuser.frontends.numpy.spaces import SPACE
 from pyfuser.frontends.numpy.switches import LIMITS, recording
 from pyfuser.frontends.numpy.workunits import space_of, spread, subscripts
 from pyfuser.ir.dtypes import DType
@@ -55,7 +56,7 @@ def total(x: Any, kind: DType) -> Any:
     raises, as NumPy does.
     """
     value = _total(x, kind)
-    if value is not None and kind.is_float:
+    if value is not None and kind.is_float and not SPACE.device:
         own = kernel_dtype(x)
         result = own if own is not None and own.is_float else kind
         if not abs(value) <= np.finfo(result.numpy).max:

@@ -455,6 +455,23 @@ def test_views_have_the_buffer_protocol():
         np.frombuffer(view[:, 1])
 
 
+def test_what_frombuffer_shares_is_seen_for_as_long_as_it_lives():
+    if sys.version_info < (3, 12) and HOT is None:
+        pytest.skip("needs the extension before Python 3.12, where classes have it")
+    view = pk.View([1000])
+    shared = np.frombuffer(view)
+    with pyfuser.fusing():
+        pk.parallel_for(1000, add_1d, v=view, s=5.0)
+        pyfuser.sync()
+    assert view._region.buffer.external
+    assert shared[0] == 5.0
+    shared[0] = 7.0
+    assert view[0] == 7.0
+    del shared
+    gc.collect()
+    assert not view._region.buffer.external
+
+
 def test_bytes_are_those_of_the_memory():
     view = pk.View([2, 3], pk.int32)
     launch_of_ints = np.arange(6, dtype=np.int32).reshape(2, 3)
