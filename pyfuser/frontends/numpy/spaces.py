@@ -7,11 +7,10 @@ done with an array that is on the device is recorded however small it is.
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any
 
+from pyfuser.frontends.embedded.spaces import gpu
 from pyfuser.runtime.session import TRACER
-from pyfuser.support.caches import once
 from pyfuser.support.errors import ArgumentValueError
 from pyfuser.trace import reason
 from pyfuser.trace.call import GPU_SPACES
@@ -30,14 +29,6 @@ class Current:
 
 
 SPACE = Current()
-
-
-@once
-def gpu() -> ModuleType:
-    """What knows of GPUs, which programs without one do not load."""
-    from pyfuser.engine.gpu import spaces
-
-    return spaces
 
 
 def set_space(space: Any) -> None:
