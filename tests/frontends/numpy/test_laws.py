@@ -9,6 +9,8 @@ from pyfuser.frontends.numpy.along import REDUCTIONS, kind_of
 from pyfuser.frontends.numpy.layout import Form, Layout, _meets_itself, layout_of_call
 from pyfuser.frontends.numpy.record import _interleaved, independent
 from pyfuser.frontends.numpy.resolution import _converts
+from pyfuser.frontends.numpy.spaces import SPACE
+from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.ir.dtypes import DType
 from pyfuser.trace.memory import Buffer, Handle, Region
 
@@ -151,3 +153,31 @@ def test_numpy_has_one_order_of_additions_along_outer_axes() -> None:
     for row in x:
         running = running + row
     assert numpy.array_equal(x.sum(axis=0), running)
+
+
+@pytest.mark.parametrize(
+    ("device", "exact", "sums", "extremes"),
+    [
+        (False, False, F8, None),
+        (False, True, F8, None),
+        (True, False, F8, F8),
+        (True, True, None, None),
+    ],
+)
+def test_on_a_gpu_floats_are_reduced_in_any_order_unless_bits_count(
+    device: bool,
+    exact: bool,
+    sums: DType | None,
+    extremes: DType | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(SPACE, "device", device)
+    monkeypatch.setattr(LIMITS, "exact", exact)
+    for innermost in (False, True):
+        assert kind_of(REDUCTIONS["sum"], F8, innermost) is sums
+        assert kind_of(REDUCTIONS["prod"], F8, innermost) is F8
+        assert kind_of(REDUCTIONS["sum"], DType.INT64, innermost) is DType.INT64
+    assert kind_of(REDUCTIONS["max"], F8, True) is extremes
+    assert kind_of(REDUCTIONS["min"], F8, True) is extremes
+    assert kind_of(REDUCTIONS["max"], F8, False) is F8
+    assert kind_of(REDUCTIONS["max"], DType.INT64, True) is DType.INT64
