@@ -34,29 +34,34 @@ MOST_OF_NUMPY = 3  # runs beside a GPU
 
 @dataclass
 class Contestant:
-    """Who runs a program. wait: until the results are there. times: seconds, of all runs."""
+    """Who runs a program. wait: until results are there. times: seconds, of all runs."""
 
     program: types.ModuleType
     given: tuple[Any, ...]
-    wait: Callable[[], object]
+    wait: Callable[[tuple[Any, ...]], object]
     times: list[float] = field(default_factory=list)
     found: tuple[Any, ...] = ()
 
     def run(self) -> None:
-        """Run the program once, and read a bit of each result."""
+        """Run the program once, until its results are there."""
         self.found = ()  # the last run's memory
         start = time.perf_counter()
         found = self.program.run(*self.given)
         self.found = found if type(found) is tuple else (found,)
-        self.wait()
-        for value in self.found if self.wait is _nothing else ():
-            if getattr(value, "ndim", 0):
-                value[(0,) * value.ndim]  # a read
+        self.wait(self.found)
         self.times.append(time.perf_counter() - start)
 
 
-def _nothing() -> None:
-    """The results of one on the host are there."""
+def _read(found: tuple[Any, ...]) -> None:
+    """On the host: read a bit of each result."""
+    for value in found:
+        if getattr(value, "ndim", 0):
+            value[(0,) * value.ndim]
+
+
+def _sync(found: tuple[Any, ...]) -> None:
+    """On a GPU: wait for it."""
+    pyfuser.sync()
 
 
 def load(name: str, module: Any) -> types.ModuleType:
@@ -75,14 +80,15 @@ def contestants(name: str, space: str | None, small: bool) -> dict[str, Contesta
     size = {} if space is None or small else program.GPU
     given = program.make(**size)
     mine = tuple(lazy.array(v) if isinstance(v, numpy.ndarray) else v for v in given)
-    made = {"numpy": Contestant(program, given, _nothing)}
-    wait: Callable[[], object] = _nothing if space is None else pyfuser.sync
-    made["ours"] = Contestant(load(name, lazy), mine, wait)
+    made = {"numpy": Contestant(program, given, _read)}
+    made["ours"] = Contestant(load(name, lazy), mine, _read if space is None else _sync)
     if space is not None and find_spec("cupy") is not None:
         import cupy
 
         theirs = tuple(cupy.asarray(v) if isinstance(v, numpy.ndarray) else v for v in given)
-        made["cupy"] = Contestant(load(name, cupy), theirs, cupy.cuda.Stream.null.synchronize)
+        made["cupy"] = Contestant(
+            load(name, cupy), theirs, lambda _: cupy.cuda.Stream.null.synchronize()
+        )
     return made
 
 

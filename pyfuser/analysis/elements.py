@@ -32,7 +32,7 @@ def known_elements(
     changed = [*_changed(call, own), *(other for each in before for other in _changed(each))]
     if any(_may_overlap(region, other) for other in changed):
         return None
-    if region.buffer.root is None and region.buffer.image is not None:
+    if region.buffer.away:
         return None  # a device's
     box = _box(relation, region.shape)
     if box is None:

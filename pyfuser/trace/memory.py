@@ -101,6 +101,11 @@ class Buffer:
         return self.root is not None or self.image is not None
 
     @property
+    def away(self) -> bool:
+        """Whether a device alone has the values."""
+        return self.root is None and self.image is not None
+
+    @property
     def wraps_array(self) -> bool:
         """Whether it is the memory of somebody's NumPy array, and was never ours."""
         return self.root is not None and self._handle is None

@@ -14,9 +14,10 @@ the kernel changes the view.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from pyfuser.analysis.affine import Interval
 from pyfuser.analysis.inside import is_element
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.effects import written_views
@@ -58,11 +59,11 @@ def load_early(kernel: Kernel) -> Kernel:
     """The kernel with such elements loaded first."""
     if kernel.space.execution in GPU_SPACES:
         return kernel
-    workunit = kernel.workunit
+    workunit, ranges = kernel.workunit, kernel.ranges()
     found = {
         load: fresh(load.view.name, load.dtype)
         for load in _guarded(workunit)
-        if has_element(load, kernel) and not may_change(load.view, kernel)
+        if has_element(load, kernel, ranges) and not may_change(load.view, kernel)
     }
     if not 0 < len(found) <= MOST:
         return kernel
@@ -78,12 +79,12 @@ def load_early(kernel: Kernel) -> Kernel:
 
 
 # law: True
-def has_element(load: Load, kernel: Kernel) -> bool:
-    """Whether a view of a kernel has the element in every iteration."""
+def has_element(load: Load, kernel: Kernel, ranges: Mapping[Sym, Interval]) -> bool:
+    """Whether a view of a kernel has the element, whatever the values in their ranges."""
     pairs = zip(kernel.workunit.params, kernel.shapes, strict=True)
     shapes = {param.sym: shape for param, shape in pairs}
     shape = shapes.get(load.view)  # a local array has none
-    return isinstance(shape, RegionShape) and is_element(load.indices, shape.shape, kernel.ranges())
+    return isinstance(shape, RegionShape) and is_element(load.indices, shape.shape, ranges)
 
 
 # law: False

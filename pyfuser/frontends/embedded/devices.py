@@ -21,7 +21,8 @@ def enter(policy: Any, kwargs: dict[str, Any]) -> None:
     host's memory.
     """
     for name, value in kwargs.items():
-        if getattr(value, "__pyfuser_memory__", _nobodys)() is not None:
+        memory = getattr(value, "__pyfuser_memory__", None)
+        if memory is not None and memory() is not None:
             continue
         if isinstance(value, np.ndarray) or has_memory(value):
             owner = "a NumPy array" if isinstance(value, np.ndarray) else f"of type {kind(value)}"
@@ -30,14 +31,15 @@ def enter(policy: Any, kwargs: dict[str, Any]) -> None:
                 "GPU: pass cupy.asarray(array), or a View (pk.array(array) is one whose values are "
                 "copied to the GPU and back)"
             )
-    place = gpu().place(getattr(policy, "stream", None), TRACER.place)
+    enter_stream(getattr(policy, "stream", None))
+
+
+def enter_stream(stream: Any = None) -> None:
+    """See that what is recorded next runs on a CuPy stream, or the current one, in its order."""
+    place = gpu().place(stream, TRACER.place)
     if place is not TRACER.place:
         TRACER.flush(reason.STREAM)
         TRACER.place = place
-
-
-def _nobodys() -> None:
-    """What an object says that has no memory of ours."""
 
 
 def run(call: Call) -> None:

@@ -77,8 +77,6 @@ GPU_SPACES = frozenset({ExecutionSpace.Cuda, ExecutionSpace.HIP})
 HOSTS: dict[ExecutionSpace | None, str] = {
     space: space.value for space in AVAILABLE if space is not ExecutionSpace.Debug
 }
-if SETTINGS.space not in {space.value for space in GPU_SPACES}:
-    HOSTS[None] = SETTINGS.space
 
 _IN_USE: set[ExecutionSpace] = set()  # of GPU_SPACES: those that have been asked for, and are there
 
@@ -92,6 +90,10 @@ class Defaults:
 
     space = ExecutionSpace(SETTINGS.space)
     uvm = False
+
+
+if Defaults.space in HOSTS:
+    HOSTS[None] = SETTINGS.space
 
 
 def get_default_space() -> ExecutionSpace:

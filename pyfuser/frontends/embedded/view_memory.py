@@ -136,7 +136,7 @@ class ViewMemory:
         if image is not None and image.foreign:
             found: Array = image.elements(self._region) if writes else image.values(self._region)
             return found
-        if image is not None and buffer.root is None and not writes:
+        if image is not None and buffer.away and not writes:
             part = image.part(self._region)
             if part is not None:
                 part.flags.writeable = False
@@ -156,7 +156,7 @@ class ViewMemory:
                 TRACER.flush_for(self._region.buffer, VIEW)
             region = self._region
             image = region.buffer.image
-            if region.buffer.root is None and image is not None and not image.foreign:
+            if image is not None and region.buffer.away and not image.foreign:
                 offset, _, _ = basic_index(region, full_key(key, region.shape))
                 part = image.part(Region(region.buffer, offset, (), (), region.dtype))
                 if part is not None:

@@ -176,7 +176,7 @@ def is_pending(x: ArrayMemory) -> bool:
 
 def is_away(buffer: Buffer) -> bool:
     """Whether the host lacks a buffer's values: calls on it are pending, or a device has them."""
-    return buffer.pending > 0 or (USE.devices and buffer.root is None and buffer.image is not None)
+    return buffer.pending > 0 or buffer.away
 
 
 def are_away(x: ArrayMemory) -> bool:
@@ -237,7 +237,7 @@ def element(x: ArrayMemory, part: Array) -> Any:
     region = x._region
     if USE.devices and region is not None and not (TRACER.calls and is_pending(x)):
         image = region.buffer.image
-        if image is not None and region.buffer.root is None:
+        if image is not None and region.buffer.away:
             offset = region.offset + address_of(part) - address_of(layout_of(x))
             found = image.part(Region(region.buffer, offset, (), (), region.dtype))
             if found is not None:

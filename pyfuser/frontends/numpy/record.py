@@ -29,7 +29,6 @@ from pyfuser.support.caches import Table
 from pyfuser.support.extension import NUMPY
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Argument
-from pyfuser.trace.images import USE
 from pyfuser.trace.memory import Allocation, Handle, Region
 from pyfuser.trace.pool import most_memory
 from pyfuser.trace.reason import Reason
@@ -147,7 +146,7 @@ def _read(operands: tuple[Any, ...], key: list[Any], values: list[Any]) -> bool 
                 region = usable(x)
                 if region is None:
                     return None
-            if region.buffer.pending or (USE.devices and is_away(region.buffer)):
+            if is_away(region.buffer):
                 pending = True
             if region.shape:
                 key.append(region[2:])

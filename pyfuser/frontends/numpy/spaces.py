@@ -45,12 +45,3 @@ def set_space(space: Any) -> None:
         gpu().use(name)
     TRACER.flush(reason.STREAM)
     SPACE.execution, SPACE.device = name, name != HOST
-
-
-def enter() -> bool:
-    """See that what is recorded next runs on the GPU's current stream, in its order; True."""
-    place = gpu().place(None, TRACER.place)
-    if place is not TRACER.place:
-        TRACER.flush(reason.STREAM)
-        TRACER.place = place
-    return True

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from pyfuser.frontends.embedded.devices import enter_stream
 from pyfuser.frontends.modes import traced
-from pyfuser.frontends.numpy.spaces import SPACE, enter
+from pyfuser.frontends.numpy.spaces import SPACE
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.images import USE
 
@@ -72,7 +73,10 @@ def recording() -> bool:
     """Whether operations may be recorded here."""
     if LIMITS.eager or not traced(True):
         return False
-    return enter() if SPACE.device else not USE.devices
+    if not SPACE.device:
+        return not USE.devices
+    enter_stream()
+    return True
 
 
 def errors() -> dict[str, str] | None:
