@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from pyfuser.codegen.pykokkos import unit as pykokkos_unit
 from pyfuser.engine import native
@@ -16,7 +17,7 @@ from pyfuser.plan.plan import Note, Sweep, Told
 from pyfuser.report import loops
 from pyfuser.report.explanation import Explanation
 from pyfuser.report.memory import bytes_of, kept
-from pyfuser.report.model import Asked, CallReport, Cost, GroupReport, SweepReport
+from pyfuser.report.model import Asked, CallReport, Cost, GroupReport, SweepReport, Vectors
 from pyfuser.report.names import Names, contracted, removed, window_names
 from pyfuser.report.rejections import rejection_report
 from pyfuser.report.vectors import vectors_of
@@ -56,8 +57,9 @@ def explanation(covered: Sequence[Flush], source: bool = False, earlier: int = 0
     rejections = []
     sweeps: list[SweepReport] = []
     ends = []
+    known: dict[Kernel, tuple[tuple[str, ...], Vectors]] = {}
     for flush in covered:
-        told = _Told(flush)
+        told = _Told(flush, known)
         sweeps += [told.sweep(sweep, len(groups)) for sweep in flush.program.plan.sweeps]
         groups += told.groups()
         found = flush.program.plan.rejections
@@ -67,7 +69,7 @@ def explanation(covered: Sequence[Flush], source: bool = False, earlier: int = 0
     return Explanation(
         groups=tuple(groups),
         rejections=tuple(rejections),
-        recorded=sum(len(flush.calls) for flush in covered),
+        recorded=sum(len(flush.program.given.calls) for flush in covered),
         show_source=source,
         sweeps=tuple(sweeps),
         unrecorded=tuple(
@@ -95,10 +97,10 @@ def explanation(covered: Sequence[Flush], source: bool = False, earlier: int = 0
 
 
 class _Told:
-    """What there is to tell of one flush."""
+    """What there is to tell of one flush; known: what was found of the kernels of a report."""
 
-    def __init__(self, flush: Flush) -> None:
-        self.flush = flush
+    def __init__(self, flush: Flush, known: dict[Kernel, tuple[tuple[str, ...], Vectors]]) -> None:
+        self.flush, self._known = flush, known
         self.program = program = flush.program
         self.trace, self.plan = program.trace, program.plan
         self.given = program.given
@@ -144,7 +146,7 @@ class _Told:
         launch = self._launch_of.get(group[0])
         on_host = launch is not None and isinstance(launch.launchable, native.Launchable)
         together = launch.calls if launch is not None else group
-        passes = loops.passes_of(ready) if on_host else ()
+        passes, vectors = self._loops_of(ready) if on_host else ((), None)
         return GroupReport(
             calls=tuple(self.calls[position] for position in group),
             source=pykokkos_unit.shown(kernel.workunit),
@@ -155,11 +157,22 @@ class _Told:
             removed_stores=names.counts(stores),
             removed_loads=names.counts(loads),
             cost=self._cost(group, [kernel]),
-            vectors=vectors_of(ready) if on_host else None,
+            vectors=vectors,
             order=loops.order_text(ready, before, names.of, passes),
             rewritten=self._rewritten(group, not loops.SPLITS.isdisjoint(passes)),
             registers="" if swept or launch is None else _registers(launch),
         )
+
+    def _loops_of(self, kernel: Kernel) -> tuple[tuple[str, ...], Vectors]:
+        """What was done to the loops of a kernel of the host, and whether they are vectors.
+
+        To find it takes as long as to print the kernel, and steps of a program have the same.
+        """
+        key = replace(kernel, slots=())  # wherever its arguments are
+        if key not in self._known:
+            nest = loops.loops_of(kernel)
+            self._known[key] = nest.passes, vectors_of(kernel, nest)
+        return self._known[key]
 
     def _rewritten(self, group: tuple[int, ...], split: bool) -> tuple[str, ...]:
         """What the plan made of the calls of a group."""

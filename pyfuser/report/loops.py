@@ -25,11 +25,6 @@ def loops_of(kernel: Kernel) -> Nest:
     return lowered(nest_of(spec_of(kernel)))
 
 
-def passes_of(kernel: Kernel) -> tuple[str, ...]:
-    """What was done to the loops of a kernel of the host."""
-    return loops_of(kernel).passes
-
-
 def order_text(kernel: Kernel, before: Kernel, names: NamesOf, passes: tuple[str, ...]) -> str:
     """What was done to the order of the loops; empty if they run as the program nests them."""
     order = loop_order(kernel)

@@ -44,7 +44,7 @@ class Names:
 
 def given_name(flush: Flush, call: int, param: str) -> str:
     """What the program gives to a parameter of a call (its place in the flush)."""
-    _, code, line = flush.calls[call]
+    _, code, line = flush.call(call)
     return argument_text(code.co_filename, line, param)
 
 

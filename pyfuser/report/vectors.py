@@ -18,11 +18,10 @@ from pyfuser.nest.cost.vectorisable import (
     local_arrays,
     vectorises,
 )
-from pyfuser.nest.nodes import Function
+from pyfuser.nest.nodes import Function, Nest
 from pyfuser.nest.passes.split_guards import MIDDLE
 from pyfuser.nest.passes.tile_sums import TERMS
 from pyfuser.nest.sums import is_sum
-from pyfuser.report.loops import loops_of
 from pyfuser.report.model import Vectors
 from pyfuser.transform.kernel import Kernel
 from pyfuser.tuning.target import host
@@ -33,8 +32,11 @@ _MASKED = "as this processor has no vectors for elements that are accessed under
 _Obstacle = tuple[str, SourceLocation | None]
 
 
-def vectors_of(kernel: Kernel) -> Vectors:
-    """Whether a specialised kernel of the host is made of vectors, and what keeps it from that."""
+def vectors_of(kernel: Kernel, nest: Nest) -> Vectors:
+    """Whether a specialised kernel of the host is made of vectors, and what keeps it from that.
+
+    nest: its loops.
+    """
     spec = spec_of(kernel)
     if spec.serial:
         return Vectors("unknown", "as a Serial space runs iterations in order")
@@ -49,7 +51,6 @@ def vectors_of(kernel: Kernel) -> Vectors:
         return Vectors(
             "no", f"{others[0]} is not only added to: one thread runs all iterations in order"
         )
-    nest = loops_of(kernel)
     if nest.overlapping:
         return Vectors("unknown", "as arrays overlap")
     found = {f.name: f for f in nest.functions}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import CodeType
 from typing import Any, Protocol
 
@@ -66,7 +66,9 @@ class Flush:
 
     def __init__(self, program: Program, calls: Sequence[Call], asked: Asked) -> None:
         self.program = program
-        self.made = tuple([part for call in calls for part in (call.label, call.code, call.at)])
+        self.made: tuple[Any, ...] = tuple(
+            [part for call in calls for part in (call.label, call.code, call.at)]
+        )
         self.why, self.code, self.at = asked
         self.copied: tuple[int, int] = 0, 0
         self.waiting = 0
@@ -74,9 +76,14 @@ class Flush:
     @property
     def calls(self) -> tuple[tuple[str | None, CodeType, int], ...]:
         """Each call's label, code and line."""
-        parts: Iterator[Any] = iter(self.made)
+        parts = iter(self.made)
         calls = zip(parts, parts, parts, strict=True)
         return tuple((label, code, line_at(code, at)) for label, code, at in calls)
+
+    def call(self, n: int) -> tuple[str | None, CodeType, int]:
+        """The same of one call."""
+        label, code, at = self.made[3 * n : 3 * n + 3]
+        return label, code, line_at(code, at)
 
     @property
     def asked(self) -> Place:

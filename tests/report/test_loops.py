@@ -7,9 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pykokkos as pk
 import pytest
 
-from pyfuser.report.loops import passes_of
+import pyfuser
+from pyfuser.nest.nodes import Nest
+from pyfuser.report import explanation, loops, since
+from pyfuser.report.loops import loops_of
+from pyfuser.runtime.session import SESSION
+from pyfuser.transform.kernel import Kernel
 from tests.codegen.build import Case, case
 
 
@@ -61,6 +67,11 @@ def counted(i, x, y, m):
     y[i] = total
 
 
+@pk.workunit
+def doubled(i: int, x: pk.View1D[pk.double], y: pk.View1D[pk.double]) -> None:
+    y[i] = 2.0 * x[i]
+
+
 def of(work: Callable[..., None], pattern: str = "for") -> Case:
     return case(work, [50], lambda: [np.ones((30, 51)), np.zeros(51), 20], pattern)
 
@@ -79,4 +90,25 @@ def of(work: Callable[..., None], pattern: str = "for") -> Case:
     ],
 )
 def test_what_was_done_to_loops(work: Any, pattern: str, expected: tuple[str, ...]) -> None:
-    assert passes_of(of(work, pattern).kernel) == expected
+    assert loops_of(of(work, pattern).kernel).passes == expected
+
+
+def test_equal_kernels_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps of a program have the same kernels, and to lower one takes as long as to print it."""
+    lowered: list[Kernel] = []
+
+    def noted(kernel: Kernel) -> Nest:
+        lowered.append(kernel)
+        return loops_of(kernel)
+
+    monkeypatch.setattr(loops, "loops_of", noted)
+    x, y = (pk.View([1000], pk.double) for _ in range(2))
+    before = SESSION.flushes[-1:]
+    with pyfuser.fusing():
+        for _ in range(5):
+            pk.parallel_for(1000, doubled, x=x, y=y)
+            pyfuser.sync()
+    report = explanation(since(before))
+    assert len(report.groups) == 5
+    assert {group.vectors for group in report.groups} == {report.groups[0].vectors}
+    assert len(lowered) <= 2  # at the first, the views are new
