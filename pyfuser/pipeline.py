@@ -117,6 +117,7 @@ TRACE_REWRITES = (
 
 PLAN_STEPS = (
     Step("roll", "calls on parts of arrays that move on become one call over all of them"),
+    Step("whole-rounds", "kernels of a long loop end after whole rounds, and are the same"),
     Step("refine-partition", "calls move between the groups of the greedy partition"),
     Step("wavefront", "groups that depend on each other run in one launch, a few rows apart"),
     Step("ring", "a wavefront over a periodic range closes around its ends"),

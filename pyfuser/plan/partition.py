@@ -19,12 +19,12 @@ from pyfuser.plan.fuse_into_scan import join_tails
 from pyfuser.plan.legality import Legality, reasons
 from pyfuser.plan.plan import Group, Plan, Rejection
 from pyfuser.plan.refine_partition import moved
+from pyfuser.plan.rounds import MAX_CALLS, cuts_of
 from pyfuser.plan.wavefront import search
 from pyfuser.support.records import dataclass
 from pyfuser.trace.shape import ArgumentShape, RegionShape, TraceShape
 from pyfuser.tuning.thresholds import NOW
 
-MAX_CALLS = 64  # of a group: compile time grows with it
 MAX_VIEWS = 40  # of a kernel, without those that only its own calls use
 MAX_SCALARS = 96  # arithmetic takes them from memory; a GPU has room for 4 KiB of arguments
 MAX_STEPS = 400  # ... if it does not take more groups than this to try
@@ -63,6 +63,7 @@ class _Planner:
     ) -> None:
         self.legality: Legality = reasons(trace, graph)
         self.model = cost_model(trace)
+        self.cuts = cuts_of(trace)
         self.max_accumulators = capabilities.accumulators
         self.accumulators = [len(call.workunit.accumulators) for call in trace.calls]
         self.views = [frozenset(filter(_is_view, call.arguments)) for call in trace.calls]
@@ -104,13 +105,13 @@ class _Planner:
         ]
 
     def segments(self) -> Iterator[tuple[int, ...]]:
-        """Runs of calls such that no group can hold calls of two runs."""
+        """Runs of calls such that no group can hold calls of two runs, or should."""
         compatible = self.legality.compatible
         size = len(compatible)
         end = lowest = size
         for position in reversed(range(size)):
             lowest = min(lowest, (compatible[position] & -compatible[position]).bit_length() - 1)
-            if lowest == position:
+            if lowest == position or position in self.cuts:
                 yield tuple(range(position, end))
                 end = lowest = position
 

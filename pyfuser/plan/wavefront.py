@@ -35,6 +35,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.plan.cost_model import CostModel
 from pyfuser.plan.legality import is_scan, mergeable
 from pyfuser.plan.plan import Declined, Group, Rolling, Stage, Sweep
+from pyfuser.plan.rounds import MAX_CALLS, cuts_of
 from pyfuser.plan.single_rows import far_rows
 from pyfuser.plan.storage_folding import rolling_views
 from pyfuser.plan.tile_size import NoSweep, tile_of, wave_of
@@ -43,7 +44,6 @@ from pyfuser.trace.shape import CallShape, FutureShape, TraceShape
 from pyfuser.tuning.thresholds import NOW
 
 CLEARLY = 1.01  # how much more one choice saves than another, to be taken for it
-MAX_CALLS = 64  # of a sweep: compile time grows with it
 
 
 def search(
@@ -86,6 +86,7 @@ class _Facts:
         self._trace = trace
         self._distances: dict[tuple[int, int, int], Interval | None] = {}
         self._sweepable: dict[int, bool] = {}
+        self.cuts = cuts_of(trace)
 
     def sweepable(self, place: int) -> bool:
         """See `sweepable`."""
@@ -151,6 +152,8 @@ class _Open:
         calls = [*self.calls, *group]
         if len(calls) > MAX_CALLS:
             raise NoSweep(f"it would have more than {MAX_CALLS} calls")
+        if not self._facts.cuts.isdisjoint(range(min(self.calls) + 1, max(group) + 1)):
+            raise NoSweep("after so many rounds of a loop, the same kernel runs again")
         stages = [*self._stages(ring), self._stage(group, self._stages(ring), ring)]
         loops = [self._groups[n] for n in (*self.places, place)]
         if any(self._trace.calls[n].pattern == "scan" for n in calls):
