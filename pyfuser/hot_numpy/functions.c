@@ -448,6 +448,32 @@ static PyObject *doc(PyObject *object, void *unused)
     return PyObject_GetAttrString(((Direct *)object)->python, "__doc__");
 }
 
+/* A program that has a table of functions is given NumPy's by `__array_function__` and `__array_ufunc__`. */
+static PyObject *named(PyObject *object)
+{
+    PyObject *found = PyObject_GetAttrString(((Direct *)object)->python, "__wrapped__");
+    if (found != NULL) return found;
+    PyErr_Clear();
+    return Py_NewRef(((Direct *)object)->numpys);
+}
+
+static Py_hash_t hash_of(PyObject *object)
+{
+    PyObject *function = named(object);
+    Py_hash_t hash = PyObject_Hash(function);
+    Py_DECREF(function);
+    return hash;
+}
+
+static PyObject *compared(PyObject *object, PyObject *other, int how)
+{
+    if (how != Py_EQ && how != Py_NE) Py_RETURN_NOTIMPLEMENTED;
+    PyObject *function = named(object);
+    int same = other == object || other == function;
+    Py_DECREF(function);
+    return PyBool_FromLong(same == (how == Py_EQ));
+}
+
 static PyObject *shown(PyObject *object) { return PyObject_Repr(((Direct *)object)->python); }
 
 static PyObject *reduced(PyObject *object, PyObject *protocol)
@@ -470,7 +496,7 @@ static PyTypeObject DIRECT = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "pyfuser._numpy.Function", .tp_basicsize = sizeof(Direct),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL, .tp_new = make, .tp_dealloc = drop,
     .tp_call = PyVectorcall_Call, .tp_vectorcall_offset = offsetof(Direct, vectorcall), .tp_repr = shown,
-    .tp_getattro = of_python, .tp_methods = METHODS, .tp_getset = ATTRIBUTES,
+    .tp_hash = hash_of, .tp_richcompare = compared, .tp_getattro = of_python, .tp_methods = METHODS, .tp_getset = ATTRIBUTES,
 };
 
 static PyTypeObject METHOD = {

@@ -130,6 +130,7 @@ static PyObject *bind(PyObject *module, PyObject *args)
         return NULL;
     Py_INCREF(args);  /* for good */
     K.ours = (PyTypeObject *)ours;
+    K.ours->tp_name = "numpy.ndarray";  /* in messages of Python's */
     K.owner = (PyTypeObject *)owner;
     K.integer = (PyTypeObject *)integer;
     K.dtype = (PyTypeObject *)dtype;
@@ -166,7 +167,7 @@ PyMODINIT_FUNC PyInit__numpy(void)
 {
     PyObject *module = PyModule_Create(&MODULE);
     if (module == NULL || add_functions(module) < 0 || PyModule_AddFunctions(module, RECORDING) < 0
-        || PyModule_AddIntConstant(module, "INTERFACE", 8) < 0) {
+        || PyModule_AddIntConstant(module, "INTERFACE", 9) < 0) {
         Py_XDECREF(module);
         return NULL;
     }

@@ -355,8 +355,8 @@ static PyObject *get(PyObject *x, PyObject *key)
     PyObject *value = PyObject_GetItem(array, key);
     Py_DECREF(array);
     if (value == NULL) return NULL;
-    if (Py_IS_TYPE(value, K.numpys)) return sliced(x, value);
-    if (!is_pending(x)) return value;
+    if (Py_IS_TYPE(value, K.numpys) && !has_objects(value)) return sliced(x, value);
+    if (!Py_IS_TYPE(value, K.numpys) && !is_pending(x)) return value;
     Py_DECREF(value);
     return call2(m_getitem, x, key);
 }
@@ -410,7 +410,8 @@ static int set(PyObject *x, PyObject *key, PyObject *value)
     if (records) return records < 0 ? -1 : 0;
     PyObject *array = IS_OURS(x) ? at_once(x, PY_SSIZE_T_MAX) : NULL;
     Py_ssize_t least = limit(0);
-    PyObject *source = array == NULL ? NULL : operand(value, least);
+    int keeps = array != NULL && has_objects(array) && IS_OURS(value);  /* the array itself, not its elements */
+    PyObject *source = array == NULL || keeps ? NULL : operand(value, least);
     if (source != NULL && SLOT(x, K.x.writeable) != Py_False) {
         PyObject *plain = NULL;
         if (!is_basic(key))

@@ -13,7 +13,7 @@ Owner = TypeVar("Owner")
 INTERFACE = 25
 """Of the extension that fits this source: raised whenever either side changes what they share."""
 
-NUMPY_INTERFACE = 8
+NUMPY_INTERFACE = 9
 
 
 def _load(name: str, interface: int) -> Any:

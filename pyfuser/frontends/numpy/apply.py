@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from pyfuser.frontends.embedded.view_memory import ViewMemory
 from pyfuser.frontends.numpy.as_program import as_program
-from pyfuser.frontends.numpy.memory import ArrayMemory, export, host, is_ours_alone, is_pending
+from pyfuser.frontends.numpy.memory import export, host, is_ours_alone, is_pending
 from pyfuser.frontends.numpy.operations import OPERATIONS, Operation
 from pyfuser.frontends.numpy.record import record
 from pyfuser.frontends.numpy.switches import LIMITS
@@ -30,7 +31,7 @@ def is_plain(value: Any) -> bool:
     if kind in SCALARS or kind is np.ndarray:
         return kind is not np.ndarray or value.dtype.kind != "O"
     if kind is list or kind is tuple:
-        return all(map(is_plain, value))
+        return SCALARS.issuperset(map(type, value)) or all(map(is_plain, value))
     return False
 
 
@@ -216,10 +217,29 @@ def call(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     given: list[tuple[Any, Any]] = []
     arguments = _exported(tuple(args), given)
     named = {k: _exported(v, given) for k, v in kwargs.items()}
-    value = as_program(function, arguments, named)
+    try:
+        value = as_program(function, arguments, named)
+    except ValueError as error:
+        if _NO_ARRAY not in str(error):
+            raise
+        arguments, named = _converted(arguments), {k: _converted(v) for k, v in named.items()}
+        value = as_program(function, arguments, named)
     if type(value) is np.ndarray and sys.getrefcount(value) <= 2 and value.base is None:
         return next((ours for ours, array in given if array is value), None) or adopt(value)
     return result(value, tuple(given))
+
+
+_NO_ARRAY = "__array__ method not producing an array"
+
+
+def _converted(value: Any) -> Any:
+    """A value with arrays for objects whose `__array__` gives ours, which NumPy refuses."""
+    if type(value) is tuple or type(value) is list:
+        return type(value)(map(_converted, value))
+    if hasattr(type(value), "__array__") and not isinstance(value, (np.ndarray, np.generic)):
+        array = value.__array__()
+        return export(array) if type(array) is KIND.array else value
+    return value
 
 
 def call_safely(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -237,7 +257,25 @@ def call_safely(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         _with_arrays(tuple(args), of),
         {k: _with_arrays(v, of) for k, v in kwargs.items()},
     )
-    return taken([as_program(function, args, kwargs)], given)
+    try:
+        value = as_program(function, args, kwargs)
+    except ValueError as error:
+        if _NO_ARRAY not in str(error):
+            raise
+        return call(function, args, kwargs)
+    box = [value]
+    del value
+    return taken(box, given)
+
+
+def exported(value: Any) -> Any:
+    """A value with exports for our arrays, for a function of anybody's."""
+    return _with_arrays(value, export)
+
+
+def without(value: Any) -> Any:
+    """A value with NumPy's arrays for ours, for a function that keeps nothing of it."""
+    return _with_arrays(value, host)
 
 
 def taken(box: list[Any], given: Iterable[tuple[Any, Any]]) -> Any:
@@ -277,22 +315,24 @@ def _exported(value: Any, given: list[tuple[Any, Any]]) -> Any:
 
 
 def _with_arrays(value: Any, of: Callable[[Any], Any]) -> Any:
-    """A value with `of(x)` for our arrays x, also inside of lists, tuples, slices and dicts."""
+    """A value with `of(x)` for our arrays x, also inside of lists, tuples, slices and dicts.
+
+    What has none is the same object: a function may change it.
+    """
     if type(value) is KIND.array:
         return of(value)
     if isinstance(value, ViewMemory):
         return value.data
     if type(value) is tuple or type(value) is list:
-        if any(_holds(entry) for entry in value):
-            return type(value)([_with_arrays(entry, of) for entry in value])
+        if not SCALARS.issuperset(map(type, value)):
+            entries = [_with_arrays(entry, of) for entry in value]
+            if not all(map(operator.is_, entries, value)):
+                return type(value)(entries)
     elif type(value) is dict:
-        return {name: _with_arrays(entry, of) for name, entry in value.items()}
+        entries = [_with_arrays(entry, of) for entry in value.values()]
+        if not all(map(operator.is_, entries, value.values())):
+            return dict(zip(value, entries, strict=True))
     elif type(value) is slice:
         parts = value.start, value.stop, value.step
-        if any(map(_holds, parts)):
-            return slice(*[_with_arrays(part, of) for part in parts])
+        return value if SCALARS.issuperset(map(type, parts)) else slice(*_with_arrays(parts, of))
     return value
-
-
-def _holds(value: Any) -> bool:
-    return isinstance(value, (ArrayMemory, ViewMemory, list, tuple, dict, slice))

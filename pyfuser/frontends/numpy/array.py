@@ -156,6 +156,8 @@ class Array(Operators, Indexing):
 
     @imag.setter
     def imag(self, value: Any) -> None:
+        if self.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
         self.imag[...] = value
 
     @property
@@ -175,6 +177,8 @@ class Array(Operators, Indexing):
     diagonal = _view_method("diagonal")
 
     def view(self, dtype: Any = None, type: Any = None) -> Any:
+        if type is KIND.array:
+            return self.view() if dtype is None else self.view(dtype)
         if type is not None or np.ndarray in getattr(dtype, "__mro__", ()):
             given = {"dtype": dtype, "type": type}
             given = {name: value for name, value in given.items() if value is not None}
@@ -243,7 +247,16 @@ class Array(Operators, Indexing):
         return _restored, (host(self).copy("K"),)
 
     def fill(self, value: Any) -> None:
-        self[...] = value
+        if type(value) in apply.SCALARS:
+            self[...] = value
+            return
+        objects = self.dtype.kind == "O"
+        value = value if objects else apply.without(value)
+        as_program(np.ndarray.fill, (host(self, True), value), {})
+
+    def __sizeof__(self) -> int:
+        owned: int = self.nbytes if self.flags.owndata else 0
+        return np.empty((0,) * self.ndim).__sizeof__() + owned
 
     # ------------------------------------------------------------------- reads
 

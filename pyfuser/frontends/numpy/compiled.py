@@ -30,8 +30,13 @@ class _Meta(type):
     ) -> type:
         if KIND.array not in bases:
             return super().__new__(cls, name, bases, names, **more)
-        bases = tuple(np.ndarray if base is KIND.array else base for base in bases)
+        numpys = _Overrides if "__array_ufunc__" in names else _Derived
+        bases = tuple(numpys if base is KIND.array else base for base in bases)
         return types.new_class(name, bases, more, lambda own: own.update(names))
+
+    def __getattribute__(cls, name: str) -> Any:
+        found = _METHODS.get(name) if cls is KIND.array else None
+        return type.__getattribute__(cls, name) if found is None else found
 
     def __instancecheck__(cls, value: object) -> bool:
         return type(value) is cls or isinstance(value, np.ndarray)
@@ -43,6 +48,52 @@ class _Meta(type):
 _Base: Any = Array if NUMPY is None else NUMPY.fast(Array)
 
 
+class _Derived(np.ndarray):
+    """What a program's own class of arrays derives from."""
+
+    __module__, __qualname__ = "numpy", "ndarray"
+
+    def view(self, *args: Any, **kwargs: Any) -> Any:
+        args = tuple(np.ndarray if arg is KIND.array else arg for arg in args)
+        kwargs = {n: np.ndarray if arg is KIND.array else arg for n, arg in kwargs.items()}
+        return super().view(*args, **kwargs)
+
+
+class _Overrides(_Derived):
+    """... that has `__array_ufunc__`, which calls NumPy's with arrays of ours, too."""
+
+    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **kwargs: Any) -> Any:
+        inputs, kwargs = apply.exported(inputs), apply.exported(kwargs)
+        return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
+
+
+def _method(name: str) -> Any:
+    """A method of the class, which programs call with arrays of NumPy's and of their own, too."""
+    numpys = getattr(np.ndarray, name)
+
+    def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(self, np.ndarray):
+            return numpys(self, *args, **kwargs)
+        return getattr(self, name)(*args, **kwargs)
+
+    method.__name__, method.__qualname__ = name, f"ndarray.{name}"
+    method.__doc__, method.__wrapped__ = numpys.__doc__, numpys  # type: ignore[attr-defined]
+    return method
+
+
+_METHODS: dict[str, Any] = {}
+
+_OF_CLASSES = frozenset([*dir(object), "__class_getitem__"]) - {
+    "__eq__",
+    "__ne__",
+    "__lt__",
+    "__le__",
+    "__gt__",
+    "__ge__",
+}
+"""What the class has of its own."""
+
+
 @with_buffer
 class ndarray(_Base, metaclass=_Meta):  # type: ignore[misc]
     """An array with NumPy's values, types, shapes, strides and aliasing."""
@@ -50,13 +101,22 @@ class ndarray(_Base, metaclass=_Meta):  # type: ignore[misc]
     __slots__ = ()
     __class_getitem__: Any = classmethod(types.GenericAlias)
 
+    __module__ = "numpy"
+
     def __new__(cls, shape: Any, dtype: Any = float, buffer: Any = None, **more: Any) -> Any:
+        if cls is not KIND.array:  # of a program's own
+            return np.ndarray.__new__(cls, apply.exported(shape), dtype, buffer, **more)
         if buffer is None and not more:
             return adopt(np.ndarray(shape, dtype))
         return apply.call(np.ndarray, (shape, dtype, buffer), more)
 
 
 KIND.array = ndarray
+_METHODS |= {
+    name: _method(name)
+    for name in dir(np.ndarray)
+    if name not in _OF_CLASSES and callable(getattr(np.ndarray, name))
+}
 if NUMPY is not None:
     NUMPY.bind(
         ndarray, Owner, Buffer, np.integer, np.dtype, FRESH, apply.SCALARS, TRACER, USE,

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pyfuser.frontends.numpy.memory import layout_of
 
 _SHORT = {
     "C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned",
     "X": "writebackifcopy", "B": "behaved", "CA": "carray", "FA": "farray",
 }  # fmt: skip
+
+
+def _name_of(key: Any) -> str:
+    """The attribute that a key stands for. Raises KeyError as NumPy does."""
+    found = _SHORT.get(key, key.lower() if isinstance(key, str) and key.isupper() else "")
+    if not hasattr(_EXAMPLE, found):
+        raise KeyError("Unknown flag")
+    return found
+
+
+_EXAMPLE = np.zeros(1).flags
 
 
 class Flags:
@@ -38,10 +51,10 @@ class Flags:
         setattr(self._flags, name, value)
 
     def __getitem__(self, key: str) -> Any:
-        return getattr(self, _SHORT.get(key, key.lower()))
+        return getattr(self, _name_of(key))
 
     def __setitem__(self, key: str, value: Any) -> None:
-        setattr(self, _SHORT.get(key, key.lower()), value)
+        setattr(self, _name_of(key), value)
 
     def __eq__(self, other: object) -> bool:
         return str(self) == str(other)

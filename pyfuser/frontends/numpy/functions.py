@@ -52,6 +52,27 @@ def array(
     return _made(np.array, (object, dtype), {"order": order, **more})
 
 
+def asanyarray(a: Any, dtype: Any = None, order: Any = None, **more: Any) -> Any:
+    ours = type(a) is ndarray and not more
+    return asarray(a, dtype, order) if ours else _made(np.asanyarray, (a, dtype, order), more)
+
+
+def ascontiguousarray(a: Any, dtype: Any = None, **more: Any) -> Any:
+    return a if _is_laid_out(a, dtype, "C") else _made(np.ascontiguousarray, (a, dtype), more)
+
+
+def asfortranarray(a: Any, dtype: Any = None, **more: Any) -> Any:
+    return a if _is_laid_out(a, dtype, "F") else _made(np.asfortranarray, (a, dtype), more)
+
+
+def _is_laid_out(a: Any, dtype: Any, order: str) -> bool:
+    """Whether it is an array of ours, with axes, of that type and order."""
+    if type(a) is not ndarray or not a.ndim or not (dtype is None or np.dtype(dtype) == a.dtype):
+        return False
+    flags = layout_of(a).flags
+    return bool(flags.c_contiguous if order == "C" else flags.f_contiguous)
+
+
 def _made(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return apply.call(function, args, kwargs)
 
@@ -150,7 +171,14 @@ def where(condition: Any, *values: Any) -> Any:
     return apply.call_safely(np.where, (condition, *values), {})
 
 
-def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **kwargs: Any) -> Any:
+def clip(a: Any, *bounds: Any, **kwargs: Any) -> Any:
+    names = ("min", "max") if {"min", "max"} & kwargs.keys() else ("a_min", "a_max")
+    if len(bounds) + len(names & kwargs.keys()) < 2:
+        return apply.call(np.clip, (a, *bounds), kwargs)  # where NumPy says what is missing
+    return _clip(a, *bounds, **kwargs)
+
+
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **kwargs: Any) -> Any:
     low, high = kwargs.get("min", a_min), kwargs.get("max", a_max)
     others = kwargs.keys() - {"min", "max"}
     if type(a) is ndarray and out is None and not others and _is_bound(low) and _is_bound(high):
@@ -179,6 +207,8 @@ def viewer(name: str) -> Callable[..., Any]:
         if type(a) is not ndarray:
             return apply.call(function, (a, *args), kwargs)
         layout = layout_of(a)
+        if args or kwargs:
+            args, kwargs = apply.without(args), apply.without(kwargs)
         found = function(layout, *args, **kwargs) if a.ndim else None
         if found is layout:
             return a
@@ -271,3 +301,7 @@ def _dtype(value: Any) -> Any:
 
 def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
     return bool(apply.call(np.shares_memory, (a, b), {"max_work": max_work}))
+
+
+def may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
+    return bool(apply.call(np.may_share_memory, (a, b), {"max_work": max_work}))

@@ -71,6 +71,8 @@ class Indexing(ArrayMemory):
         if array is not None and (type(key) is int or is_element(key) or is_basic(key)):
             value = array[key]
             if type(value) is np.ndarray:
+                if array.dtype.hasobject:  # an element may be an array
+                    return apply.call(operator.getitem, (self, key), {})
                 return sliced(self, value)
             if not TRACER.calls or not is_pending(self):
                 return value
@@ -95,7 +97,7 @@ class Indexing(ArrayMemory):
         if array is not None and not TRACER.calls and (type(key) is int or is_element(key)):
             kind = type(value)
             source = value._array if kind is KIND.array else value
-            if source is not None and (kind in apply.SCALARS or kind is KIND.array):
+            if source is not None and _takes(array, kind):
                 array[key] = source
                 return
         if not is_basic(key):
@@ -108,7 +110,7 @@ class Indexing(ArrayMemory):
             kind = type(value)
             source = value if kind in apply.SCALARS else None
             source = apply.small(value, least) if kind is KIND.array else source
-            if source is not None:
+            if source is not None and _takes(array, kind):
                 array[key] = source
                 return
         part = part_of(layout_of(self), key)
@@ -182,12 +184,19 @@ def _key(key: Any) -> Any:
     return key if type(key) is range or apply.is_plain(key) else None
 
 
+def _takes(array: Any, kind: type) -> bool:
+    """Whether what is stored are numbers: an array of objects refers to what it is given."""
+    return kind in apply.SCALARS or (kind is KIND.array and not array.dtype.hasobject)
+
+
 def _assigned(x: Any, key: Any, value: Any) -> None:
     """`x[key] = value` by NumPy."""
+    if x.dtype.kind == "O" and is_basic(key) and _is_element(part_of(layout_of(x), key), key):
+        as_program(operator.setitem, (host(x, True), key, value), {})
+        return
     plain = _key(key)
-    if (plain is None and key is not None) or not (
-        type(value) is KIND.array or apply.is_plain(value)
-    ):
+    given = type(value) is KIND.array and not x.dtype.hasobject
+    if (plain is None and key is not None) or not (given or apply.is_plain(value)):
         apply.call(_set, (x, key, value), {})
         return
     source = host(value) if type(value) is KIND.array else value

@@ -47,7 +47,7 @@ _CREATORS = (
     "hanning", "hamming", "blackman", "bartlett", "kaiser",
 )  # fmt: skip
 _ATTRIBUTES = (
-    "shape", "ndim", "size", "iscomplexobj", "isrealobj", "may_share_memory", "isscalar",
+    "shape", "ndim", "size", "iscomplexobj", "isrealobj", "isscalar",
     "result_type", "can_cast", "broadcast_shapes", "min_scalar_type", "promote_types",
 )  # fmt: skip
 _METHODS = (
@@ -61,8 +61,10 @@ _REARRANGED = (
 )  # fmt: skip
 _JOINED = frozenset(["concatenate", "stack", "hstack", "vstack", "column_stack"])
 _FUNCTIONS = (
-    "asarray", "array", "zeros", "empty", "ones", "full", "zeros_like", "ones_like", "empty_like",
+    "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "array", "zeros",
+    "empty", "ones", "full", "zeros_like", "ones_like", "empty_like",
     "full_like", "where", "clip", "copy", "copyto", "shares_memory",
+    "may_share_memory",
 )  # fmt: skip
 
 
@@ -130,6 +132,7 @@ def _own() -> dict[str, Any]:
         names[name] = at_once(getattr(np, name), names[name], CREATES)
     for name in _CREATORS:
         names[name] = at_once(getattr(np, name), names[name], NUMBERS, arrays=0)
+    names["asarray"] = at_once(np.asarray, names["asarray"], NUMBERS, arrays=0)
     names["array"] = at_once(np.array, names["array"], KEEPS, arrays=1)
     names["split"] = at_once(np.split, functions.split, ANY, first=True)
     names["diag"] = functions.diag
@@ -144,11 +147,13 @@ def _own() -> dict[str, Any]:
     return names
 
 
-def vectorize(pyfunc: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """As NumPy's, also as a decorator with arguments."""
-    if pyfunc is None:
-        return lambda function: vectorize(function, *args, **kwargs)
-    return function_of(np.vectorize(pyfunc, *args, **kwargs), "vectorize")
+class vectorize(np.vectorize):
+    """As NumPy's."""
+
+    __module__ = "numpy"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return function_of(super().__call__, "vectorize")(*args, **kwargs)
 
 
 def _made(maker: Callable[[str], Any], name: str) -> Any:

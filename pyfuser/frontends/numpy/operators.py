@@ -96,8 +96,10 @@ def _power(self: Any, other: Any) -> Any:
     if type(other) in (int, float) and other in _POWERS:
         fast = _POWERS[other]
         kind = self.dtype.kind
-        if kind in "fc" or (kind in "iu" and type(other) is int and other == 2):
+        if kind in "fc" or (kind in "iub" and type(other) is int and other == 2):
             return apply.unary(fast, self)
+    elif type(other) is int and other == -1 and self.dtype.kind in "fc":
+        return apply.unary(NAMED["reciprocal"], self)
     return _plain_power(self, other)
 
 
@@ -151,16 +153,16 @@ class Operators(ArrayMemory):
         return _power_in_place(self, other)
 
     def __divmod__(self, other: Any) -> Any:
-        return apply.apply(np.divmod, (self, other))
+        return _with(divmod, np.divmod, self, other)
 
     def __rdivmod__(self, other: Any) -> Any:
-        return apply.apply(np.divmod, (other, self))
+        return _with(divmod, np.divmod, other, self)
 
     def __matmul__(self, other: Any) -> Any:
-        return apply.compute(np.matmul, (self, other))
+        return _with(operator.matmul, np.matmul, self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return apply.compute(np.matmul, (other, self))
+        return _with(operator.matmul, np.matmul, other, self)
 
     def __imatmul__(self, other: Any) -> Any:
         return _by_numpy(operator.imatmul, self, other)

@@ -51,6 +51,12 @@ class ByPython:
             return value
         return _method(self.numpy, name)
 
+    def __eq__(self, other: object) -> bool:
+        return other is self or other is self.numpy
+
+    def __hash__(self) -> int:
+        return hash(self.numpy)
+
     def __repr__(self) -> str:
         return repr(self.numpy)
 
