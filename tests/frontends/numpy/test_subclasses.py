@@ -73,7 +73,7 @@ def test_such_a_class_is_one_of_numpys_arrays():
     made = Kept((3,))
     made[:] = 2
     assert isinstance(made, numpy.ndarray) and isinstance(made, lazy.ndarray)
-    assert issubclass(Kept, lazy.ndarray) and Kept.__mro__[1] is numpy.ndarray
+    assert issubclass(Kept, lazy.ndarray) and numpy.ndarray in Kept.__mro__
     again = pickle.loads(pickle.dumps(made))
     assert type(again) is Kept and again.tolist() == [2, 2, 2]
     assert type(lazy.ones(3)) is lazy.ndarray
