@@ -11,6 +11,7 @@ import pytest
 
 import pyfuser.numpy as ours
 from pyfuser.frontends.numpy.switches import LIMITS
+from pyfuser.support.extension import NUMPY
 
 SPLITS = (
     """
@@ -108,15 +109,6 @@ OVERRIDES = (
         def __array_ufunc__(self, ufunc, method, *a, **k):
             return {np.add: "add", np.multiply: "times"}[ufunc]
     out = np.arange(2) + U(), U() * np.arange(2), np.add(U(), 1), np.add == np.add
-""",
-    """
-    handled = {}
-    class D:
-        def __array_function__(self, function, types, args, kwargs):
-            return handled[function](*args) if function in handled else NotImplemented
-    handled[np.mean] = lambda *a: "mine"
-    handled[np.concatenate] = lambda *a: "joined"
-    out = np.mean(D()), np.concatenate([D()])
 """,
     """
     class M:
@@ -248,20 +240,33 @@ ERRORS = (
     np.ones(1).flags["NOPE"]
 """,
     """
-    hash(np.ones(1))
+    np.ones(1).nothing
+""",
+)
+
+
+# Of the extension's own types: in Python the functions are functions, and the class has its name.
+COMPILED = (
+    """
+    handled = {}
+    class D:
+        def __array_function__(self, function, types, args, kwargs):
+            return handled[function](*args) if function in handled else NotImplemented
+    handled[np.mean] = lambda *a: "mine"
+    handled[np.concatenate] = lambda *a: "joined"
+    out = np.mean(D()), np.concatenate([D()])
 """,
     """
-    np.ones(1).nothing
+    hash(np.ones(1))
 """,
     """
     np.ones(1)()
 """,
 )
 
-
 GROUPS = {
     "splits": SPLITS, "objects": OBJECTS, "overrides": OVERRIDES, "subclasses": SUBCLASSES,
-    "values": VALUES, "errors": ERRORS,
+    "values": VALUES, "errors": ERRORS, "compiled": COMPILED if NUMPY else (),
 }  # fmt: skip
 ALL = {f"{name}{n}": code for name, codes in GROUPS.items() for n, code in enumerate(codes)}
 
