@@ -25,6 +25,8 @@ from pyfuser.tuning.thresholds import tuned
 from tests.sessions import fresh
 
 N = 8
+INSIDE = pk.RangePolicy(1, N - 1)
+HALVES = pk.RangePolicy(0, 3), pk.RangePolicy(3, N)
 
 
 @pk.workunit
@@ -124,9 +126,29 @@ class World:
             elif what == "both" and len({x, y, z}) == 3:
                 pk.parallel_for(N, both, y=mine, z=third, x=other)
                 to[:], more[:] = source ^ 5, source & 63
-            else:
+            elif not self.parts(what, (y, x, z), a):
                 self.look(what, x, sums)
         self.read(sums)
+
+    def parts(self, what: str, places: tuple[int, int, int], a: int) -> bool:
+        """Calls that write a part of an array; False: it is none."""
+        mine, other, third = (self.arrays[n] for n in places)
+        to, source, more = (self.values[n] for n in places)
+        if what == "inside":
+            pk.parallel_for(INSIDE, scaled, y=mine, x=other, a=a)
+            to[1:-1] = (source[1:-1] >> 1) + a
+        elif what == "centre":
+            pk.parallel_for(INSIDE, mixed, y=mine, x=other, z=third)
+            to[1:-1] = (source - more)[1:-1] & 1023
+        elif what == "halves":
+            for n, part in enumerate(HALVES):
+                pk.parallel_for(part, scaled, y=mine, x=other, a=a + n)
+                to[part.begin : part.end] = (source[part.begin : part.end] >> 1) + a + n
+        elif what == "ends":
+            for n in (0, N - 1):
+                pk.parallel_for(pk.RangePolicy(n, n + 1), put, y=mine, a=a)
+                to[n] = a
+        return what in ("inside", "centre", "halves", "ends")
 
     def look(self, what: str, n: int, sums: list[tuple[Any, int]]) -> None:
         if what == "total":
@@ -261,9 +283,15 @@ DISTURBANCES: tuple[Callable[[World, int, int], None], ...] = (
 
 CALLS = (
     "put", "scaled", "scaled", "mixed", "mixed", "added", "halved", "inner", "mirrored", "both",
-    "total", "total", "read", "look",
+    "total", "total", "read", "look", "inside", "centre", "halves", "ends",
 )  # fmt: skip
 
+
+# What computes a work array, and what reads it; of a part, another part, too.
+WORK = (
+    ("scaled", "mixed"), ("scaled", "mixed"), ("halves", "mixed"), ("inside", "centre"),
+    ("inside", "mixed"), ("inside", "centre"),
+)  # fmt: skip
 
 CREDITS = {"plan_credit": (1e9, 1e9), "kernel_credit": (1e9, 1e9)}
 
@@ -289,8 +317,11 @@ def plan_of(rng: random.Random, count: int) -> list[tuple[str, int, int, int]]:
     for _ in range(rng.randint(0, 2)):
         work, other = rng.sample(range(2, count), 2)
         at = rng.randint(0, len(plan))
-        plan.insert(at, ("mixed", other, work, rng.randrange(count)))
-        plan.insert(rng.randint(0, at), ("scaled", work, rng.randrange(count), 0))
+        first, then = rng.choice(WORK)
+        plan.insert(at, (then, other, work, rng.randrange(count)))
+        plan.insert(rng.randint(0, at), (first, work, rng.randrange(count), 0))
+        if first == "inside" and rng.random() < 0.4:
+            plan.insert(rng.randint(0, at), ("ends", work, 0, 0))
     return [*plan, ("total", 0, rng.randrange(count), 0)]
 
 

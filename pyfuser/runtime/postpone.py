@@ -26,7 +26,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from pyfuser.analysis.accesses import structural_scalars
-from pyfuser.analysis.work_arrays import Work, places_written, work_of
+from pyfuser.analysis.work_arrays import Overwritten, Work, places_written, work_of
 from pyfuser.runtime import lifetimes, replay
 from pyfuser.runtime.autotune import MARGIN
 from pyfuser.runtime.launch import REMEMBERED, Source
@@ -38,7 +38,7 @@ from pyfuser.support.counters import COUNTERS
 from pyfuser.support.passes import left_out
 from pyfuser.trace.call import Again, Call
 from pyfuser.trace.memory import Allocation, Buffer, Handle, Region, Unmade, contiguous
-from pyfuser.trace.shape import TraceShape, shape_of
+from pyfuser.trace.shape import RegionShape, TraceShape, shape_of
 from pyfuser.trace.tracer import POSTPONING, Tracer, are_first
 from pyfuser.tuning.thresholds import NOW
 
@@ -51,7 +51,7 @@ MOST = 128
 LOST = 4 * REMEMBERED
 """Flushes by which it has to take longer: a mean forgets a run that was disturbed sooner."""
 
-BETWEEN = 4
+BETWEEN = 8
 """Flushes that may come in between: Python has to see each."""
 
 _GONE = weakref.ref(Handle())
@@ -62,16 +62,17 @@ class Account:
 
     unread: how often in a row its arrays were overwritten unread. wanted: the seconds that it has
     to have run for by then, by the model, for a plan. between: flushes that came before they were,
-    at the most. lost: flushes in a row by which it took longer.
+    in the mean of the latest. lost: flushes in a row by which it took longer.
     """
 
     def __init__(self, program: Program) -> None:
         self.given = program.given
-        self.work = Work({}, (), {}) if program.cuts else work_of(program.given)
+        self.work = Work({}, {}, False, {}) if program.cuts else work_of(program.given)
         self.seconds = program.seconds
         self.arrays = tuple(self.work.arrays)
         self.wanted = NOW.running.trial_kernel * len(program.launches)
-        self.flushes = self.unread = self.misses = self.between = self.lost = 0
+        self.flushes = self.unread = self.misses = self.lost = 0
+        self.between = 0.0
         self.program: Program | None = None  # where they wait
         self.prepared: Any = replay.MISSING
         sizes = lifetimes.sizes_of(program.given)
@@ -171,15 +172,18 @@ def settle(tracer: Tracer) -> Settled:
         if not calls or calls[0].position != latest.position + 1:
             return Settled(due=waiting)
         known = replay.look(calls).known
-        if latest.between < BETWEEN and _is_apart(known, calls, latest):
-            return _later(known, calls, latest, tracer)
+        if _is_apart(known, calls, latest):
+            if latest.between < BETWEEN:
+                return _later(known, calls, latest, tracer)
+            if not latest.again:
+                return Settled()  # what becomes of the arrays is not found out
         if known is None and latest.again:  # it may fail, when a part of it has run
             latest.account.missed()
             return Settled(due=waiting)
-        unread = _unread(known, calls, latest.arrays)
+        unread = _unread(known, calls, latest)
     if not latest.again:
         latest.account.found(unread)
-        latest.account.between = max(latest.account.between, latest.between)
+        latest.account.between += (latest.between - latest.account.between) / 4
     elif len(unread) < len(latest.arrays):
         latest.account.missed()
     elif known is not None:
@@ -189,8 +193,10 @@ def settle(tracer: Tracer) -> Settled:
 
 def _over(known: Replay, calls: Sequence[Call], latest: Postponing) -> list[frozenset[int]]:
     """For each call that waits, those that overwrite what it writes."""
-    first = {id(_region(calls, s).buffer): s[0] for s in account_of(known).work.overwritten}
-    return [frozenset(first[id(b)] for b in written if id(b) in first) for written in _owed(latest)]
+    parts = account_of(known).work.overwritten.items()
+    by = {id(_region(calls, source).buffer): part.calls for source, part in parts}
+    none = frozenset[int]()
+    return [none.union(*(by.get(id(b), none) for b in written)) for written in _owed(latest)]
 
 
 def _owed(latest: Postponing) -> list[list[Buffer]]:
@@ -250,21 +256,45 @@ def _unreachable(calls: Sequence[Call], arrays: dict[Source, Buffer]) -> tuple[S
     return tuple([s for s, b in arrays.items() if not b.reachable and id(b) not in touched])
 
 
-def _unread(
-    known: Replay | None, calls: list[Call], arrays: dict[Source, Buffer]
-) -> tuple[Source, ...]:
+# law: ()
+def _unread(known: Replay | None, calls: list[Call], latest: Postponing) -> tuple[Source, ...]:
     """The arrays that calls overwrite before they read them, or that nobody can read any more."""
     if known is not None:
         work = account_of(known).work
     else:
         work = work_of(shape_of(calls, structural_scalars))
-    found = {
-        id(region.buffer)
-        for source in work.overwritten
-        if _is_whole(region := _region(calls, source))
-    }
-    gone = _unreachable(calls, arrays)
-    return tuple([s for s, b in arrays.items() if id(b) in found or s in gone])
+    found = {}
+    for source, part in work.overwritten.items():
+        region = _region(calls, source)
+        if _is_whole(region) and (known is None or _is_at_once(known, part)):
+            found[id(region.buffer)] = region, part
+    given, waits = latest.account.given, latest.account.work.parts
+    gone = _unreachable(calls, latest.arrays)
+    return tuple(
+        source
+        for source, buffer in latest.arrays.items()
+        if source in gone
+        or (
+            id(buffer) in found
+            and _covers(*found[id(buffer)], _shape(given, source), waits[source])
+        )
+    )
+
+
+# law: True
+def _covers(region: Region, part: Overwritten, shape: RegionShape, other: Overwritten) -> bool:
+    """Whether what is overwritten of memory has all that a call before wrote of the same memory."""
+    if part.whole:
+        return True
+    same = region.shape == shape.shape and region.strides == shape.strides
+    return same and region.dtype is shape.dtype and part.covers(other)
+
+
+# law: True
+def _is_at_once(known: Replay, part: Overwritten) -> bool:
+    """Whether nothing comes in between the calls that overwrite an array, such as an interrupt."""
+    programs = [known.program, account_of(known).program or known.program]
+    return all(any(part.calls <= {*la.calls} for la in p.launches) for p in programs)
 
 
 def account_of(known: Replay) -> Account:
@@ -337,6 +367,12 @@ def _written(account: Account, calls: Sequence[Call], again: Sequence[int]) -> I
     return (_region(calls, (n, place)).buffer for n in again for place in account.work.written[n])
 
 
+def _whole(account: Account, calls: Sequence[Call]) -> set[int]:
+    """The memory all of which is overwritten, by id()."""
+    parts = account.work.parts.items()
+    return {id(_region(calls, source).buffer) for source, part in parts if part.whole}
+
+
 def _may_wait(region: Region) -> bool:
     """Whether it is a View's that the host has never had, and somebody could still read it.
 
@@ -353,8 +389,10 @@ def wait(latest: Postponing, calls: Sequence[Call], tracer: Tracer) -> None:
     if tracer.postponing is latest:
         COUNTERS.postponed += len(latest.again)
         SESSION.flushes[-1].waiting = len(latest.again)
+        whole = _whole(latest.account, calls)
         for buffer in _written(latest.account, calls, [*latest.again]):
-            lifetimes.release(buffer)  # they are computed again
+            if id(buffer) in whole:
+                lifetimes.release(buffer)  # they are computed again
 
 
 def keep(latest: Postponing, tracer: Tracer) -> None:
@@ -414,6 +452,12 @@ def _region(calls: Sequence[Call], source: Source) -> Region:
     region = calls[source[0]].arguments[source[1]]
     assert type(region) is Region
     return region
+
+
+def _shape(given: TraceShape, source: Source) -> RegionShape:
+    shape = given.calls[source[0]].arguments[source[1]]
+    assert type(shape) is RegionShape
+    return shape
 
 
 def _is_whole(region: Region) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 import pyfuser
 from pyfuser.analysis.accesses import structural_scalars
-from pyfuser.analysis.work_arrays import ALL, _covers, work_of
+from pyfuser.analysis.work_arrays import Overwritten, _is_inside, _joined, work_of
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.runtime.session import TRACER
 from pyfuser.trace.shape import shape_of
@@ -270,29 +270,108 @@ def in_two_dimensions(begin: int, end: int) -> Callable[[Arrays], None]:
     return program
 
 
+@pk.workunit
+def column(i, t, x, c: int):
+    t[i][c] = x[i]
+
+
+@pk.workunit
+def one_column(i, y, t):
+    y[i] = t[i][0]
+
+
+@pk.workunit
+def two_steps(i, k, x):
+    k[2 * i] = x[i]
+    k[2 * i + 1] = x[i]
+
+
+def in_parts(*columns: int, read: int = 3) -> Callable[[Arrays], None]:
+    """Columns of r by calls of their own; read: after so many of them."""
+
+    def program(a: Arrays) -> None:
+        for n, c in enumerate(columns):
+            if n == read:
+                pk.parallel_for(N, use_rows, y=a.z, t=a.r)
+            pk.parallel_for(N, column, t=a.r, x=a.x, c=c)
+        pk.parallel_for(N, use_rows, y=a.y, t=a.r)
+
+    return program
+
+
+def inside(begin: int, end: int, first: int, last: int) -> Callable[[Arrays], None]:
+    """A part of k is made, and one of it used."""
+
+    def program(a: Arrays) -> None:
+        pk.parallel_for(pk.RangePolicy(begin, end), make, k=a.k, x=a.x)
+        pk.parallel_for(pk.RangePolicy(first, last), use, y=a.y, k=a.k)
+
+    return program
+
+
+def inside_and_ends(a: Arrays) -> None:
+    for begin, end in ((1, N - 1), (0, 1), (N - 1, N)):
+        pk.parallel_for(pk.RangePolicy(begin, end), make, k=a.k, x=a.x)
+    pk.parallel_for(N, use, y=a.y, k=a.k)
+
+
+def inside_and_more(a: Arrays) -> None:
+    """What is written later lies inside of what was written first."""
+    pk.parallel_for(pk.RangePolicy(1, N - 1), make, k=a.k, x=a.x)
+    pk.parallel_for(pk.RangePolicy(2, 4), grow, k=a.k, x=a.x)
+    pk.parallel_for(pk.RangePolicy(1, N - 1), use, y=a.y, k=a.k)
+
+
+def outside_later(a: Arrays) -> None:
+    """... or not: the condition may hold at the end."""
+    pk.parallel_for(pk.RangePolicy(1, N - 1), make, k=a.k, x=a.x)
+    pk.parallel_for(N, some, k=a.k, x=a.x)
+    pk.parallel_for(pk.RangePolicy(1, N - 1), use, y=a.y, k=a.k)
+
+
 def by(first: Any, space: Any = N) -> Callable[[Arrays], None]:
     return lambda a: step(a, first=first, space=space)
 
 
 @pytest.mark.parametrize(
-    "parts, shape, whole",
+    "boxes, joined",
     [
-        ({(ALL, ALL)}, (4, 3), True),
-        ({(ALL, 0), (ALL, 1), (ALL, 2)}, (4, 3), True),
-        ({(0, 0), (0, 1), (1, 0), (1, 1)}, (2, 2), True),
-        ({(0,)}, (1,), True),
-        ({(ALL, 0), (ALL, 1)}, (4, 3), False),
-        ({(ALL, 0), (ALL, 1), (ALL, 3)}, (4, 3), False),
-        ({(ALL, -1), (ALL, 1), (ALL, 2)}, (4, 3), False),
-        ({(ALL, 0), (1, ALL)}, (2, 2), False),
-        ({(ALL, 0), (0, ALL)}, (2, 1), False),
-        (set(), (4,), False),
+        ([((0, 3), (0, 0)), ((0, 3), (1, 1)), ((0, 3), (2, 2))], [((0, 3), (0, 2))]),
+        ([((0, 0), (0, 0)), ((0, 0), (1, 1)), ((1, 1), (0, 1))], [((0, 1), (0, 1))]),
+        ([((0, 4),), ((2, 7),)], [((0, 7),)]),
+        ([((2, 7),), ((0, 1),)], [((0, 7),)]),
+        ([((0, 4),), ((0, 4),)], [((0, 4),)]),
+        # twins
+        ([((0, 3), (0, 0)), ((0, 3), (2, 2))], None),
+        ([((0, 3), (0, 0)), ((0, 2), (1, 1))], None),
+        ([((0, 3),), ((5, 7),)], None),
+        ([((5, 7),), ((0, 3),)], None),
+        ([((0, 1), (0, 1)), ((2, 3), (2, 3))], None),
+        ([], None),
     ],
 )
-def test_stores_that_cover_a_view(
-    parts: set[tuple[int | None, ...]], shape: tuple[int, ...], whole: bool
-) -> None:
-    assert _covers(parts, shape) is whole
+def test_boxes_that_are_one(boxes: list[Any], joined: list[Any] | None) -> None:
+    assert _joined(boxes) == (boxes if joined is None else joined)
+
+
+@pytest.mark.parametrize(
+    "box, inside",
+    [
+        (((1, 3), (2, 2)), True),
+        (((0, 4), (0, 2)), True),
+        (((0, 5), (0, 2)), False),
+        (((-1, 4), (0, 2)), False),
+        (((0, 4), (0, 3)), False),
+        (((7, 8), (0, 0)), True),
+        (((4, 7), (0, 0)), False),
+    ],
+)
+def test_a_box_inside_of_one(box: Any, inside: bool) -> None:
+    boxes = [((0, 4), (0, 2)), ((6, 8), (0, 2))]
+    assert _is_inside(box, boxes) is inside
+    assert not _is_inside(box, [])
+    one = Overwritten(False, (box,), frozenset())
+    assert Overwritten(False, tuple(boxes), frozenset()).covers(one) is inside
 
 
 @pytest.mark.parametrize(
@@ -302,12 +381,25 @@ def test_stores_that_cover_a_view(
         (summed, "k", "k"),
         (from_what_is_computed, "ak", "aky"),
         (from_what_is_computed_and_changed, "k", "aky"),
-        (by(mirrored), "", "y"),  # the whole of it, but not found so
+        (by(mirrored), "k", "ky"),
         (by(again_in_parts), "k", "ky"),
         (with_table(rows), "r", "ry"),
         (with_table(columns), "r", "ry"),
         (in_two_dimensions(0, N), "r", "ry"),
+        (in_parts(0, 1, 2), "r", "ry"),
+        (in_parts(2, 0, 1), "r", "ry"),
+        (inside(1, N - 1, 1, N - 1), "k", "ky"),
+        (inside(1, N - 1, 2, N - 2), "k", "ky"),
+        (inside_and_ends, "k", "ky"),
+        (inside_and_more, "k", "ky"),
         # twins
+        (in_parts(0, 1), "", "y"),
+        (in_parts(0, 1, 1), "", "y"),
+        (in_parts(0, 1, 2, read=1), "", "yz"),
+        (inside(1, N - 1, 0, N - 1), "", "y"),
+        (inside(1, N - 1, 1, N), "", "y"),
+        (outside_later, "", "y"),
+        (by(two_steps, N // 2), "", "y"),
         (in_place, "", "ky"),
         (from_what_changed_before, "", "ky"),
         (read_first, "", "y"),
