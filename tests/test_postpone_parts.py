@@ -12,6 +12,7 @@ import pytest
 import pyfuser
 from pyfuser.analysis.work_arrays import Overwritten
 from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.ir.dtypes import DType
 from pyfuser.runtime import postpone
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.counters import COUNTERS
@@ -174,3 +175,50 @@ def test_reads_at_the_end_of_a_run_do_not_count_as_reads_of_the_arrays() -> None
             for _ in range(postpone.BETWEEN + 3):
                 assert float(pk.parallel_reduce(N, total, y=grid.x)) == N
     assert grid.waiting() > 0
+
+
+F64, F32 = DType.FLOAT64, DType.FLOAT32
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "dtype", "box", "covered"),
+    [
+        ((4, 3), (24, 8), F64, ((1, 2), (0, 2)), True),
+        ((3, 4), (24, 8), F64, ((1, 2), (0, 2)), False),  # other elements have these numbers
+        ((4, 3), (8, 32), F64, ((1, 2), (0, 2)), False),
+        ((4, 3), (24, 8), F32, ((1, 2), (0, 2)), False),
+        ((4, 3), (24, 8), F64, ((0, 2), (0, 2)), False),  # more than is overwritten
+    ],
+)
+def test_a_part_is_compared_in_the_same_view_of_memory(
+    shape: tuple[int, ...], strides: tuple[int, ...], dtype: DType, box: Any, covered: bool
+) -> None:
+    region: Any = SimpleNamespace(shape=(4, 3), strides=(24, 8), dtype=F64)
+    before: Any = SimpleNamespace(shape=shape, strides=strides, dtype=dtype)
+    part = Overwritten(False, (((1, 3), (0, 2)),), frozenset([0]))
+    other = Overwritten(False, (box,), frozenset([0]))
+    assert postpone._covers(region, part, before, other) is covered
+    assert postpone._covers(region, part._replace(whole=True), before, other)
+
+
+@pk.workunit
+def grow(i, k, x):
+    k[i] = k[i] + x[i]
+
+
+@pk.workunit
+def use(i, y, k):
+    y[i] = k[i] + 1.0
+
+
+def test_a_part_that_each_step_adds_to_is_added_to_once() -> None:
+    """The other part is overwritten, all that its argument has; y is computed from both."""
+    grid = Grid()
+    x, k, y = grid.x, grid.k, pk.View([N], pk.double)
+    for n in range(24):
+        with pyfuser.fusing():
+            pk.parallel_for(8, slope, k=k[8:], x=x, a=2.0)
+            pk.parallel_for(8, grow, k=k[:8], x=x)
+            pk.parallel_for(N, use, y=y, k=k)
+            assert float(pk.parallel_reduce(N, total, y=y)) == 8.0 * (10.0 + n + 1) + 8.0 * 3.0
+    assert y[0] == 10.0 + 24 and k[0] == 9.0 + 24

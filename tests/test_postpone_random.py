@@ -148,7 +148,15 @@ class World:
             for n in (0, N - 1):
                 pk.parallel_for(pk.RangePolicy(n, n + 1), put, y=mine, a=a)
                 to[n] = a
-        return what in ("inside", "centre", "halves", "ends")
+        elif places[0] == places[1]:
+            return what in ("front", "back")  # iterations would read what others write
+        elif what == "front":
+            pk.parallel_for(3, added, y=mine[:3], x=other[2:5])
+            to[:3] = (to[:3] + source[2:5]) & 1023
+        elif what == "back":
+            pk.parallel_for(N - 3, scaled, y=mine[3:], x=other, a=a)
+            to[3:] = (source[: N - 3] >> 1) + a
+        return what in ("inside", "centre", "halves", "ends", "front", "back")
 
     def look(self, what: str, n: int, sums: list[tuple[Any, int]]) -> None:
         if what == "total":
@@ -284,13 +292,14 @@ DISTURBANCES: tuple[Callable[[World, int, int], None], ...] = (
 CALLS = (
     "put", "scaled", "scaled", "mixed", "mixed", "added", "halved", "inner", "mirrored", "both",
     "total", "total", "read", "look", "inside", "centre", "halves", "ends",
+    "front", "back",
 )  # fmt: skip
 
 
 # What computes a work array, and what reads it; of a part, another part, too.
 WORK = (
     ("scaled", "mixed"), ("scaled", "mixed"), ("halves", "mixed"), ("inside", "centre"),
-    ("inside", "mixed"), ("inside", "centre"),
+    ("inside", "mixed"), ("inside", "centre"), ("back", "mixed"),
 )  # fmt: skip
 
 CREDITS = {"plan_credit": (1e9, 1e9), "kernel_credit": (1e9, 1e9)}
@@ -322,6 +331,9 @@ def plan_of(rng: random.Random, count: int) -> list[tuple[str, int, int, int]]:
         plan.insert(rng.randint(0, at), (first, work, rng.randrange(count), 0))
         if first == "inside" and rng.random() < 0.4:
             plan.insert(rng.randint(0, at), ("ends", work, 0, 0))
+        if first == "back":  # and what is computed from both parts is read, too
+            plan.insert(rng.randint(0, at), ("front", work, rng.randrange(count), 0))
+            plan.append(("total", 0, other, 0))
     return [*plan, ("total", 0, rng.randrange(count), 0)]
 
 

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import combinations
+from math import prod
 from typing import NamedTuple, TypeAlias
 
 from pyfuser.analysis.accesses import Access, Mode, accesses
 from pyfuser.analysis.affine import Interval
+from pyfuser.analysis.layout import byte_range
 from pyfuser.ir.divisions import divisions
 from pyfuser.ir.effects import effects
 from pyfuser.ir.nodes import Workunit
@@ -35,8 +37,8 @@ Box: TypeAlias = tuple[Interval, ...]
 class Overwritten(NamedTuple):
     """What a trace overwrites of an array before it reads any of it, which is all that it touches.
 
-    whole: whether that is all of the argument; of other arguments of the array nothing is known
-    then. boxes: the elements. calls: those that, together, write them first.
+    whole: whether that is all of the argument, and all memory that other arguments of the array
+    have. boxes: the elements. calls: those that, together, write them first.
     """
 
     whole: bool
@@ -155,7 +157,7 @@ def _overwritten(
     """What calls overwrite of an array before they read any of it, if they touch nothing else."""
     boxes: list[Box] = []
     writers: set[int] = set()
-    written: list[Box] = []
+    touched: list[Box] = []
     first: RegionShape | None = None
     for n in users:
         places = _places(calls[n], cluster)
@@ -167,17 +169,29 @@ def _overwritten(
         uses = [access for access in accesses(calls[n]) if access.param == places[0]]
         if not all(_is_inside(_bounds(use, shape.shape), boxes) for use in uses if _reads(use)):
             return None
-        if any(use.mode is not Mode.READ for use in uses):
-            found = [box for use in uses if (box := _stored(use))] if _may_repeat(calls[n]) else []
-            if not all(_is_inside(box, boxes) for box in found):
-                boxes = _joined([*boxes, *found])
-                writers.add(n)
-            if _is_inside(_all(shape.shape), boxes):
-                return Overwritten(True, tuple(boxes), frozenset(writers))
-            written += [_bounds(use, shape.shape) for use in uses if use.mode is not Mode.READ]
-    if not boxes or not all(_is_inside(box, boxes) for box in written):
+        found = [box for use in uses if (box := _stored(use))] if _may_repeat(calls[n]) else []
+        if not all(_is_inside(box, boxes) for box in found):
+            boxes = _joined([*boxes, *found])
+            writers.add(n)
+        if _is_inside(_all(shape.shape), boxes):
+            others = [calls[m].arguments[at] for m in users for at in _places(calls[m], cluster)]
+            whole = Overwritten(True, tuple(boxes), frozenset(writers))
+            return whole if all(_is_in(other, shape) for other in others) else None
+        touched += [_bounds(use, shape.shape) for use in uses]
+    if not all(_is_inside(box, boxes) for box in touched):
         return None
     return Overwritten(False, tuple(boxes), frozenset(writers))
+
+
+# law: True
+def _is_in(argument: object, region: RegionShape) -> bool:
+    """Whether all memory of an argument lies in a region that has all bytes from first to last."""
+    assert type(argument) is RegionShape
+    if argument == region:
+        return True
+    (low, high), (first, last) = byte_range(region), byte_range(argument)
+    size = prod(region.shape) * region.dtype.size
+    return high - low + 1 == size and low <= first and last <= high
 
 
 def _reads(use: Access) -> bool:

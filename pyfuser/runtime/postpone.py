@@ -256,7 +256,6 @@ def _unreachable(calls: Sequence[Call], arrays: dict[Source, Buffer]) -> tuple[S
     return tuple([s for s, b in arrays.items() if not b.reachable and id(b) not in touched])
 
 
-# law: ()
 def _unread(known: Replay | None, calls: list[Call], latest: Postponing) -> tuple[Source, ...]:
     """The arrays that calls overwrite before they read them, or that nobody can read any more."""
     if known is not None:

@@ -9,10 +9,11 @@ import pytest
 
 import pyfuser
 from pyfuser.analysis.accesses import structural_scalars
-from pyfuser.analysis.work_arrays import Overwritten, _is_inside, _joined, work_of
+from pyfuser.analysis.work_arrays import Overwritten, _is_in, _is_inside, _joined, work_of
 from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.ir.dtypes import DType
 from pyfuser.runtime.session import TRACER
-from pyfuser.trace.shape import shape_of
+from pyfuser.trace.shape import RegionShape, shape_of
 
 N = 6
 
@@ -329,6 +330,37 @@ def outside_later(a: Arrays) -> None:
     pk.parallel_for(pk.RangePolicy(1, N - 1), use, y=a.y, k=a.k)
 
 
+def behind_another_part(a: Arrays) -> None:
+    """Elements are counted from where a part begins."""
+    pk.parallel_for(3, make, k=a.k[3:], x=a.x)
+    pk.parallel_for(3, use, y=a.y, k=a.k)
+
+
+def inside_another_part(a: Arrays) -> None:
+    pk.parallel_for(pk.RangePolicy(1, 3), make, k=a.k[3:], x=a.x)
+    pk.parallel_for(pk.RangePolicy(1, 3), use, y=a.y, k=a.k)
+
+
+def in_the_whole_of_a_part(a: Arrays) -> None:
+    """As arrays they are: whether a part is all of its memory is seen when it runs."""
+    pk.parallel_for(N, make, k=a.k, x=a.x)
+    pk.parallel_for(3, grow, k=a.k[3:], x=a.x)
+    pk.parallel_for(3, use, y=a.y, k=a.k[2:5])
+
+
+def one_column_twice(a: Arrays) -> None:
+    pk.parallel_for(N, column, t=a.r, x=a.x, c=1)
+    pk.parallel_for(N, two_first, t=a.r, x=a.x)
+    pk.parallel_for(N, column, t=a.r, x=a.x, c=2)
+    pk.parallel_for(N, use_rows, y=a.y, t=a.r)
+
+
+@pk.workunit
+def two_first(i, t, x):
+    t[i][0] = x[i]
+    t[i][1] = x[i]
+
+
 def by(first: Any, space: Any = N) -> Callable[[Arrays], None]:
     return lambda a: step(a, first=first, space=space)
 
@@ -399,6 +431,10 @@ def test_a_box_inside_of_one(box: Any, inside: bool) -> None:
         (inside(1, N - 1, 0, N - 1), "", "y"),
         (inside(1, N - 1, 1, N), "", "y"),
         (outside_later, "", "y"),
+        (behind_another_part, "", "y"),
+        (inside_another_part, "", "y"),
+        (in_the_whole_of_a_part, "k", "ky"),
+        (one_column_twice, "r", "ry"),
         (by(two_steps, N // 2), "", "y"),
         (in_place, "", "ky"),
         (from_what_changed_before, "", "ky"),
@@ -429,6 +465,62 @@ def test_what_waits_and_what_is_overwritten(
     program: Callable[[Arrays], None], waits: str, overwritten: str
 ) -> None:
     assert found(program)[:2] == (waits, overwritten)
+
+
+@pytest.mark.parametrize(
+    "program, calls",
+    [
+        (step, {0}),
+        (in_parts(0, 1, 2), {0, 1, 2}),
+        (inside_and_ends, {0, 1, 2}),
+        (inside_and_more, {0}),
+        (one_column_twice, {0, 1, 2}),
+    ],
+)
+def test_the_calls_that_overwrite_together(
+    program: Callable[[Arrays], None], calls: set[int]
+) -> None:
+    pyfuser.sync()
+    with pyfuser.fusing():
+        program(Arrays())
+        trace = shape_of(list(TRACER.calls), structural_scalars)
+        pyfuser.discard()
+    assert work_of(trace).overwritten[0, 0].calls == calls
+
+
+@pytest.mark.parametrize(
+    "other, inside",
+    [
+        ((1, 16, (8,), (4,), DType.FLOAT64), True),
+        ((1, 40, (8,), (3,), DType.FLOAT64), True),
+        ((1, 8, (8,), (4,), DType.FLOAT64), False),
+        ((1, 40, (8,), (4,), DType.FLOAT64), False),
+    ],
+)
+def test_memory_of_other_arguments(other: Any, inside: bool) -> None:
+    region = RegionShape(1, 16, (8,), (6,), DType.FLOAT64)
+    assert _is_in(RegionShape(*other), region) is inside
+    every_other = RegionShape(1, 16, (16,), (6,), DType.FLOAT64)
+    assert not _is_in(RegionShape(*other), every_other) and _is_in(every_other, every_other)
+
+
+def around_a_part(a: Arrays) -> None:
+    """y is computed from all of k, a part of which is added to: once more if that runs again."""
+    pk.parallel_for(3, make, k=a.k[3:], x=a.x)
+    pk.parallel_for(3, grow, k=a.k[:3], x=a.x)
+    pk.parallel_for(N, use, y=a.y, k=a.k)
+    pk.parallel_reduce(N, total, k=a.y)
+
+
+def test_what_is_computed_from_a_part_that_changes_does_not_wait() -> None:
+    assert found(around_a_part)[:2] == ("", "y")
+
+
+def test_all_boxes_have_to_be_covered() -> None:
+    whole = Overwritten(False, (((0, 9),),), frozenset([0]))
+    other = Overwritten(False, (((2, 3),), ((8, 12),)), frozenset([1]))
+    assert not whole.covers(other)
+    assert whole.covers(other._replace(boxes=(((2, 3),), ((8, 9),))))
 
 
 def test_temporaries_do_not_wait() -> None:
