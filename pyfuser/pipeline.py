@@ -57,6 +57,7 @@ from pyfuser.transform.count_loops import count_loops
 from pyfuser.transform.early_loads import load_early, needed
 from pyfuser.transform.elements import choose_elements, split_arrays
 from pyfuser.transform.flat_loops import split_flat_loops
+from pyfuser.transform.fold_constants import fold_constants
 from pyfuser.transform.fuse import MAX_FORMS, Form, form_of, merged, with_sizes
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.inner_loops import fuse_inner_loops
@@ -150,6 +151,7 @@ C_PASSES = (
     KernelPass("convert-branches", convert_branches),
     KernelPass("choose-elements", choose_elements, sized=True),
     KernelPass("unroll", unroll, sized=True),
+    KernelPass("fold-constants", fold_constants),
     KernelPass("forward-elements", forward_elements),
     KernelPass("split-arrays", split_arrays),
     KernelPass("select-elements", select_elements, sized=True),
@@ -160,7 +162,7 @@ C_PASSES = (
     KernelPass("private-tables", private_tables, sized=True),
 )
 
-BAKING = 10
+BAKING = 11
 """So many of these, the first ones, may put scalars' values into the code, or look at none."""
 
 #: Of the loops of maps on a CPU, over the boxes that threads get.

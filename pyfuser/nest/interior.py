@@ -34,6 +34,7 @@ from pyfuser.ir.nodes import (
     Workunit,
 )
 from pyfuser.ir.visit import (
+    all_expressions,
     assigned,
     contains,
     expressions,
@@ -135,6 +136,7 @@ class _Conditions:
         self.conditions: dict[_Condition, None] = {}
         self.counted: dict[Expr, Expr] = {}
         self._kept: set[Expr] = set()  # comparisons that hold inside, see `corrections`
+        self._firm: set[tuple[Expr | None, str, Expr]] = set()
 
     def _range_of(self, loop: For) -> tuple[Expr, Expr] | None:
         """Between which values a loop's variable stays, if no iteration changes them."""
@@ -152,12 +154,36 @@ class _Conditions:
         to the next (`min(max(i - 1, 0), n - 1)`).
         """
         body, self._kept = kept_first(body, lambda e: self._is_given(expand(e, self._stable)))
+        self._firm |= self._firmly(body)
         while (inside_body := settled(body, self._verdict)) != body:
             body, self._stable = inside_body, stable_locals(inside_body)
+            self._firm |= self._firmly(body)
         return body
 
+    def _firmly(self, body: Body) -> set[tuple[Expr | None, str, Expr]]:
+        """What is compared with what, and which way, if that holds inside (see `_verdict`)."""
+        found = set()
+        for e in all_expressions(body):
+            asked = self._asked(e) if isinstance(e, Compare) else None
+            if asked is not None and asked.core is not None and asked.inside:
+                found.add(_way(asked))
+        return found
+
     def _verdict(self, e: Compare) -> bool | None:
-        """Whether a comparison holds inside; None if it may be any."""
+        """Whether a comparison holds inside; None if it may be any.
+
+        Where `i + 1 < n` does, `i - 1 < n` does.
+        """
+        condition = self._asked(e)
+        if condition is None:
+            return None
+        if e in self._kept or _way(condition) in self._firm:
+            condition = condition._replace(inside=True)
+        self.conditions[condition] = None
+        return condition.inside
+
+    def _asked(self, e: Compare) -> _Condition | None:
+        """A comparison of an index with what is given, and whether it seems to hold inside."""
         left, right = expand(e.left, self._stable), expand(e.right, self._stable)
         op = e.op
         if self._is_given(left) and not self._asks_others(left):
@@ -171,10 +197,7 @@ class _Conditions:
         if core is not None:
             form = linear(left, _keeps)
             shift = sum(form.terms.values()) - 1 + form.constant
-        inside = e in self._kept or _holds(op, right, shift)
-        condition = _Condition(left, op, right, inside, core)
-        self.conditions[condition] = None
-        return condition.inside
+        return _Condition(left, op, right, _holds(op, right, shift), core)
 
     def count(self, body: Body, fresh: Callable[[str, DType], Sym], tuning: Tuning) -> Body:
         """The body as it runs inside, with loops whose bounds grow alike counted from 0: they make
@@ -353,6 +376,11 @@ class _Conditions:
             if key not in found or (added > found[key][0]) == below:
                 found[key] = added, condition
         return [condition for _, condition in found.values()]
+
+
+def _way(condition: _Condition) -> tuple[Expr | None, str, Expr]:
+    way = condition.op if condition.op in ("==", "!=") else condition.op[0]
+    return condition.core, way, condition.limit
 
 
 def both(one: Expr, other: Expr) -> Expr:

@@ -323,6 +323,28 @@ def test_inside_an_index_stays_what_it_is(selected: str) -> None:
     assert not hold(30, 50, 0, 40, 2, 0, 0)
 
 
+@pytest.mark.parametrize(
+    ("tests", "held"),
+    [
+        ("i + 1 < n and i - 1 < n", 2),
+        ("i - 1 < n and i + 1 < n", 2),
+        ("i - 2 <= n and i <= n and i - 1 < m", 2),  # of another limit
+        ("i - 1 < n", 0),
+        ("i - m > k and i + 1 > k", 2),
+    ],
+)
+def test_what_a_condition_implies_holds_inside_with_it(tests: str, held: int) -> None:
+    """Inside is where most is: of `i - 1 < n` alone, as a window has it, that is behind n."""
+    lines = "".join(f"    if {t}:\n        s += 1\n" for t in tests.split(" and "))
+    text = f"def asks(o, i, y, n, m, k, base):\n    s: int = 0\n{lines}    y[i - base] = s\n"
+    unit = workunit_of(text)
+    inside = inside_of(unit)
+    assert inside is not None
+    assert not any(isinstance(s, If) for s in statements(inside.body))
+    found = run(replace(unit, body=inside.body), 5, 5, 0, [40, 2, 0])
+    assert found[0] == held
+
+
 def test_of_numbers_that_are_none_nothing_is_turned() -> None:
     """`not x >= nan` is not `x < nan`."""
     text = (
