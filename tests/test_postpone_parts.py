@@ -13,7 +13,7 @@ import pyfuser
 from pyfuser.analysis.work_arrays import Overwritten
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.ir.dtypes import DType
-from pyfuser.runtime import postpone
+from pyfuser.runtime import postpone, unread
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.counters import COUNTERS
 from tests.sessions import fresh
@@ -155,15 +155,13 @@ def test_rows_that_are_not_all_there_do_not(rows: tuple[int, ...]) -> None:
 def test_calls_of_several_launches_may_be_interrupted_in_between() -> None:
     part = Overwritten(True, (((0, 2), (0, 9)),), frozenset([0, 1, 2]))
 
-    def known(*launches: tuple[int, ...]) -> Any:
-        program = SimpleNamespace(launches=[SimpleNamespace(calls=calls) for calls in launches])
-        return SimpleNamespace(program=program, account=SimpleNamespace(program=None))
+    def program(*launches: tuple[int, ...]) -> Any:
+        return SimpleNamespace(launches=[SimpleNamespace(calls=calls) for calls in launches])
 
-    assert postpone._is_at_once(known((0, 1, 2, 3), (4,)), part)
-    assert not postpone._is_at_once(known((0, 1), (2, 3)), part)
-    other = known((0, 1, 2, 3), (4,))
-    other.account.program = known((0,), (1, 2, 3)).program  # the one that waits
-    assert not postpone._is_at_once(other, part)
+    together, apart = program((0, 1, 2, 3), (4,)), program((0, 1), (2, 3))
+    assert unread.is_at_once([together], part) and unread.is_at_once([], part)
+    assert not unread.is_at_once([apart], part)
+    assert not unread.is_at_once([together, apart], part)
 
 
 def test_reads_at_the_end_of_a_run_do_not_count_as_reads_of_the_arrays() -> None:
@@ -197,8 +195,8 @@ def test_a_part_is_compared_in_the_same_view_of_memory(
     before: Any = SimpleNamespace(shape=shape, strides=strides, dtype=dtype)
     part = Overwritten(False, (((1, 3), (0, 2)),), frozenset([0]))
     other = Overwritten(False, (box,), frozenset([0]))
-    assert postpone._covers(region, part, before, other) is covered
-    assert postpone._covers(region, part._replace(whole=True), before, other)
+    assert unread.covers(region, part, before, other) is covered
+    assert unread.covers(region, part._replace(whole=True), before, other)
 
 
 @pk.workunit

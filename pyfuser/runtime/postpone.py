@@ -22,11 +22,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from math import prod
 from typing import Any, NamedTuple
 
 from pyfuser.analysis.accesses import structural_scalars
-from pyfuser.analysis.work_arrays import Overwritten, Work, places_written, work_of
+from pyfuser.analysis.work_arrays import Work, places_written, work_of
 from pyfuser.runtime import lifetimes, replay
 from pyfuser.runtime.autotune import MARGIN
 from pyfuser.runtime.launch import REMEMBERED, Source
@@ -34,11 +33,12 @@ from pyfuser.runtime.prepared import prepared
 from pyfuser.runtime.program import Program
 from pyfuser.runtime.replay import Replay
 from pyfuser.runtime.session import SESSION
+from pyfuser.runtime.unread import is_whole, left_unread, region_of, touched_by, unreachable
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.passes import left_out
 from pyfuser.trace.call import Again, Call
-from pyfuser.trace.memory import Allocation, Buffer, Handle, Region, Unmade, contiguous
-from pyfuser.trace.shape import RegionShape, TraceShape, shape_of
+from pyfuser.trace.memory import Allocation, Buffer, Handle, Region, Unmade
+from pyfuser.trace.shape import TraceShape, shape_of
 from pyfuser.trace.tracer import POSTPONING, Tracer, are_first
 from pyfuser.tuning.thresholds import NOW
 
@@ -164,7 +164,7 @@ def settle(tracer: Tracer) -> Settled:
     waiting = latest.waiting if are_first(latest.waiting, tracer.calls) else []
     calls = tracer.calls[len(waiting) :]
     known = None
-    unread = _unreachable(calls, latest.arrays)
+    unread = unreachable(calls, latest.arrays)
     if len(unread) == len(latest.arrays):
         tracer.remove([*waiting])
         waiting = []
@@ -194,7 +194,7 @@ def settle(tracer: Tracer) -> Settled:
 def _over(known: Replay, calls: Sequence[Call], latest: Postponing) -> list[frozenset[int]]:
     """For each call that waits, those that overwrite what it writes."""
     parts = account_of(known).work.overwritten.items()
-    by = {id(_region(calls, source).buffer): part.calls for source, part in parts}
+    by = {id(region_of(calls, source).buffer): part.calls for source, part in parts}
     none = frozenset[int]()
     return [none.union(*(by.get(id(b), none) for b in written)) for written in _owed(latest)]
 
@@ -203,7 +203,7 @@ def _owed(latest: Postponing) -> list[list[Buffer]]:
     """What each call that waits is to write."""
     written = latest.account.work.written
     return [
-        [_region((call,), (0, place)).buffer for place in written[n]]
+        [region_of((call,), (0, place)).buffer for place in written[n]]
         for n, call in latest.again.items()
     ]
 
@@ -227,11 +227,11 @@ def _is_apart(known: Replay | None, calls: Sequence[Call], latest: Postponing) -
     """
     if not latest.again:  # it is to be found out whether any may wait
         arrays = set(map(id, latest.arrays.values()))
-        return not any(id(b) in arrays for call in calls for b in _buffers(call))
+        return not any(id(b) in arrays for call in calls for b in touched_by(call))
     if known is None:
         return False
     owed = {id(b) for written in _owed(latest) for b in written}
-    read = {id(b) for call in latest.waiting for b in _buffers(call)}
+    read = {id(b) for call in latest.waiting for b in touched_by(call)}
     account = account_of(known)
     return not any(
         type(a) is Region
@@ -246,54 +246,15 @@ def _is_apart(known: Replay | None, calls: Sequence[Call], latest: Postponing) -
     )
 
 
-def _buffers(call: Call) -> Iterator[Buffer]:
-    return (a.buffer for a in call.arguments if type(a) is Region)
-
-
-def _unreachable(calls: Sequence[Call], arrays: dict[Source, Buffer]) -> tuple[Source, ...]:
-    """The arrays that nobody can read any more: neither the program, nor what it has recorded."""
-    touched = {id(b) for call in calls for b in _buffers(call)}
-    return tuple([s for s, b in arrays.items() if not b.reachable and id(b) not in touched])
-
-
 def _unread(known: Replay | None, calls: list[Call], latest: Postponing) -> tuple[Source, ...]:
     """The arrays that calls overwrite before they read them, or that nobody can read any more."""
-    if known is not None:
-        work = account_of(known).work
-    else:
+    before = latest.account.given, latest.account.work
+    if known is None:
         work = work_of(shape_of(calls, structural_scalars))
-    found = {}
-    for source, part in work.overwritten.items():
-        region = _region(calls, source)
-        if _is_whole(region) and (known is None or _is_at_once(known, part)):
-            found[id(region.buffer)] = region, part
-    given, waits = latest.account.given, latest.account.work.parts
-    gone = _unreachable(calls, latest.arrays)
-    return tuple(
-        source
-        for source, buffer in latest.arrays.items()
-        if source in gone
-        or (
-            id(buffer) in found
-            and _covers(*found[id(buffer)], _shape(given, source), waits[source])
-        )
-    )
-
-
-# law: True
-def _covers(region: Region, part: Overwritten, shape: RegionShape, other: Overwritten) -> bool:
-    """Whether what is overwritten of memory has all that a call before wrote of the same memory."""
-    if part.whole:
-        return True
-    same = region.shape == shape.shape and region.strides == shape.strides
-    return same and region.dtype is shape.dtype and part.covers(other)
-
-
-# law: True
-def _is_at_once(known: Replay, part: Overwritten) -> bool:
-    """Whether nothing comes in between the calls that overwrite an array, such as an interrupt."""
-    programs = [known.program, account_of(known).program or known.program]
-    return all(any(part.calls <= {*la.calls} for la in p.launches) for p in programs)
+        return left_unread(calls, work, (), latest.arrays, before)
+    account = account_of(known)
+    programs = [known.program, account.program or known.program]
+    return left_unread(calls, account.work, programs, latest.arrays, before)
 
 
 def account_of(known: Replay) -> Account:
@@ -312,7 +273,7 @@ def beginning(known: Replay, calls: Sequence[Call], tracer: Tracer) -> Postponin
         return None
     account.flushes += 1
     account.hopeless = account.flushes > TRIED and not account.unread
-    regions = {source: _region(calls, source) for source in account.arrays}
+    regions = {source: region_of(calls, source) for source in account.arrays}
     arrays = {source: region.buffer for source, region in regions.items() if _may_wait(region)}
     again = _again(account, arrays)
     seen_to = (1 + account.between) * NOW.running.postponed_bytes
@@ -354,7 +315,7 @@ def _again(account: Account, arrays: Iterable[Source]) -> list[int]:
 def _are_ours(account: Account, calls: Sequence[Call], again: Sequence[int]) -> bool:
     """Whether Views alone reach what calls touch, and what they read stays: somebody has it."""
     mine = {id(buffer) for buffer in _written(account, calls, again)}
-    buffers = [b for n in again for b in _buffers(calls[n])]
+    buffers = [b for n in again for b in touched_by(calls[n])]
     return not any(
         b.external or b.lent or b.image is not None or not (id(b) in mine or b.reachable)
         for b in buffers
@@ -363,13 +324,13 @@ def _are_ours(account: Account, calls: Sequence[Call], again: Sequence[int]) -> 
 
 def _written(account: Account, calls: Sequence[Call], again: Sequence[int]) -> Iterator[Buffer]:
     """The memory that calls of a trace write."""
-    return (_region(calls, (n, place)).buffer for n in again for place in account.work.written[n])
+    return (region_of(calls, (n, place)).buffer for n in again for place in account.work.written[n])
 
 
 def _whole(account: Account, calls: Sequence[Call]) -> set[int]:
     """The memory all of which is overwritten, by id()."""
     parts = account.work.parts.items()
-    return {id(_region(calls, source).buffer) for source, part in parts if part.whole}
+    return {id(region_of(calls, source).buffer) for source, part in parts if part.whole}
 
 
 def _may_wait(region: Region) -> bool:
@@ -379,7 +340,7 @@ def _may_wait(region: Region) -> bool:
     """
     buffer = region.buffer
     mine = type(buffer) in (Allocation, Unmade) and type(buffer._handle()) is Handle
-    return mine and not buffer.seen and _is_whole(region)
+    return mine and not buffer.seen and is_whole(region)
 
 
 def wait(latest: Postponing, calls: Sequence[Call], tracer: Tracer) -> None:
@@ -445,28 +406,6 @@ def prepared_of(known: Replay, calls: list[Call]) -> Any:
     if account.prepared is replay.MISSING:
         account.prepared = prepared(known.program, calls)
     return account.prepared
-
-
-def _region(calls: Sequence[Call], source: Source) -> Region:
-    region = calls[source[0]].arguments[source[1]]
-    assert type(region) is Region
-    return region
-
-
-def _shape(given: TraceShape, source: Source) -> RegionShape:
-    shape = given.calls[source[0]].arguments[source[1]]
-    assert type(shape) is RegionShape
-    return shape
-
-
-def _is_whole(region: Region) -> bool:
-    """Whether it has all elements of its buffer, each once."""
-    size = region.dtype.size
-    if region.offset or prod(region.shape) * size != region.buffer.nbytes:
-        return False
-    return region.strides == contiguous(region.shape, size) or region.strides == tuple(
-        reversed(contiguous(region.shape[::-1], size))
-    )
 
 
 def _cluster(given: TraceShape, source: Source) -> int:
