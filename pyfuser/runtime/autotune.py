@@ -54,7 +54,7 @@ ROUNDS = 6
 """Runs of each side, of which the first pays for new memory."""
 
 HOPELESS = 1.5
-"""A cut that takes so many times as long in half of its runs gets no more."""
+"""A side that takes so many times as long as the other in half of its runs gets no more."""
 
 MARGIN = 0.95
 """The cut stays if it takes at most this part of the fused time."""
@@ -110,13 +110,13 @@ class Trial(Generic[Program]):
         side = int(program is self.programs[1])
         self.times[side].append(_seconds(program, self.calls))
         rounds = min(map(len, self.times))
-        if rounds == ROUNDS or (rounds == ROUNDS // 2 and self._hopeless()):
+        if rounds == ROUNDS or (rounds == ROUNDS // 2 and self._is_clear()):
             return None
         return self.programs[len(self.times[1]) <= len(self.times[0])]
 
-    def _hopeless(self) -> bool:
+    def _is_clear(self) -> bool:
         choice = self.choice()
-        return choice.cut > HOPELESS * choice.fused
+        return max(choice.fused, choice.cut) > HOPELESS * min(choice.fused, choice.cut)
 
     def choice(self) -> Choice:
         """The best run of each side, the first ones apart."""
