@@ -353,9 +353,10 @@ static PyObject *get(PyObject *x, PyObject *key)
     }
     Py_INCREF(array);
     PyObject *value = PyObject_GetItem(array, key);
+    int objects = has_objects(array);  /* of which one may be an array */
     Py_DECREF(array);
     if (value == NULL) return NULL;
-    if (Py_IS_TYPE(value, K.numpys) && !has_objects(value)) return sliced(x, value);
+    if (Py_IS_TYPE(value, K.numpys) && !objects) return sliced(x, value);
     if (!Py_IS_TYPE(value, K.numpys) && !is_pending(x)) return value;
     Py_DECREF(value);
     return call2(m_getitem, x, key);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import types
 from typing import Any
 
@@ -81,6 +82,10 @@ def _method(name: str) -> Any:
     return method
 
 
+def _class() -> Any:
+    return KIND.array
+
+
 _METHODS: dict[str, Any] = {}
 
 _OF_CLASSES = frozenset([*dir(object), "__class_getitem__"]) - {
@@ -112,6 +117,7 @@ class ndarray(_Base, metaclass=_Meta):  # type: ignore[misc]
 
 
 KIND.array = ndarray
+copyreg.pickle(_Meta, lambda _: (_class, ()))  # the name that it has is that of NumPy's
 _METHODS |= {
     name: _method(name)
     for name in dir(np.ndarray)

@@ -22,7 +22,7 @@ from pyfuser.frontends.numpy.memory import (
 from pyfuser.frontends.numpy.operations import COPY
 from pyfuser.frontends.numpy.record import record
 from pyfuser.frontends.numpy.switches import LIMITS
-from pyfuser.frontends.numpy.wrap import KIND, adopt, of_view, sliced, view
+from pyfuser.frontends.numpy.wrap import KIND, adopt, foreign, of_view, sliced, view
 from pyfuser.runtime.session import TRACER
 from pyfuser.trace.images import USE
 
@@ -71,8 +71,8 @@ class Indexing(ArrayMemory):
         if array is not None and (type(key) is int or is_element(key) or is_basic(key)):
             value = array[key]
             if type(value) is np.ndarray:
-                if array.dtype.hasobject:  # an element may be an array
-                    return apply.call(operator.getitem, (self, key), {})
+                if array.dtype.hasobject and _is_element(part_of(array, key), key):
+                    return foreign(value)
                 return sliced(self, value)
             if not TRACER.calls or not is_pending(self):
                 return value

@@ -150,8 +150,6 @@ def _own() -> dict[str, Any]:
 class vectorize(np.vectorize):
     """As NumPy's."""
 
-    __module__ = "numpy"
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return function_of(super().__call__, "vectorize")(*args, **kwargs)
 

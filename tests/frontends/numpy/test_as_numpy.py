@@ -139,6 +139,31 @@ OVERRIDES = (
 """,
 )
 
+OBJECTS += (
+    """
+    import numpy
+    o = np.empty(4, object)
+    o[:] = [1, "a", None, 2.5]
+    s, r = o[1:3], o[::-1]
+    s[0], r[0] = "changed", 7
+    p = numpy.ones(50)
+    o[2] = p
+    q = o[2]
+    q += 1
+    seen = p.tolist(), o[2][0]
+    q[0] = 9
+    y = o[2] * 2
+    o[2][:] = 0
+    out = s.base is o, o.tolist()[:2], seen, p[0], y[0], o.reshape(2, 2)[0, 0], o[1:][0:1]
+""",
+    """
+    m = np.empty((2, 2), object)
+    m[0, 0] = np.ones(50)
+    m[1, :] = [3, 4]
+    out = m[0, 0][0], m[1], m.T[0, 1], m[0][0] is m[0, 0], m[0, 0] is m[0, 0]
+""",
+)
+
 SUBCLASSES = (
     """
     class A(np.ndarray):

@@ -77,3 +77,10 @@ def test_such_a_class_is_one_of_numpys_arrays():
     again = pickle.loads(pickle.dumps(made))
     assert type(again) is Kept and again.tolist() == [2, 2, 2]
     assert type(lazy.ones(3)) is lazy.ndarray
+
+
+def test_the_class_and_vectorized_functions_are_pickled_as_ours() -> None:
+    assert pickle.loads(pickle.dumps(lazy.ndarray)) is lazy.ndarray
+    assert copy.deepcopy({lazy.ndarray: 1}) == {lazy.ndarray: 1}
+    v = pickle.loads(pickle.dumps(lazy.vectorize(abs)))
+    assert type(v) is lazy.vectorize and v(lazy.arange(-2, 1)).tolist() == [2, 1, 0]
