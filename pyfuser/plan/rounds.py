@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from pyfuser.support.caches import cached
 from pyfuser.support.passes import left_out
 from pyfuser.trace.shape import TraceShape
 
@@ -26,10 +27,11 @@ def cuts_of(trace: TraceShape) -> frozenset[int]:
         return frozenset()
     kinds = [(call.workunit.name, call.space) for call in trace.calls]
     numbers = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
-    return frozenset(_cuts([numbers[kind] for kind in kinds]))
+    return _cuts(tuple([numbers[kind] for kind in kinds]))
 
 
-def _cuts(kinds: Sequence[int]) -> list[int]:
+@cached(256)
+def _cuts(kinds: tuple[int, ...]) -> frozenset[int]:
     """Where loops begin of which there are two parts or more, and where their parts end."""
     often = Counter(kinds)
     found: list[int] = []
@@ -43,7 +45,7 @@ def _cuts(kinds: Sequence[int]) -> list[int]:
             place = last
         else:
             place += 1
-    return found
+    return frozenset(found)
 
 
 def _loop_at(kinds: Sequence[int], first: int) -> tuple[int, int]:

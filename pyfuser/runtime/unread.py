@@ -11,20 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
-from typing import Protocol
 
 from pyfuser.analysis.work_arrays import Overwritten, Work
-from pyfuser.runtime.launch import Launch, Source
+from pyfuser.runtime.launch import Source
+from pyfuser.runtime.program import Program
 from pyfuser.trace.call import Call
 from pyfuser.trace.memory import Buffer, Region, contiguous
 from pyfuser.trace.shape import RegionShape, TraceShape
-
-
-class Launches(Protocol):
-    """A program (see `runtime.program.Program`)."""
-
-    @property
-    def launches(self) -> tuple[Launch, ...]: ...
 
 
 def touched_by(call: Call) -> Iterator[Buffer]:
@@ -57,7 +50,7 @@ def unreachable(calls: Sequence[Call], arrays: Mapping[Source, Buffer]) -> tuple
 def left_unread(
     calls: Sequence[Call],
     work: Work,
-    programs: Sequence[Launches],
+    programs: Sequence[Program],
     arrays: Mapping[Source, Buffer],
     before: tuple[TraceShape, Work],
 ) -> tuple[Source, ...]:
@@ -90,7 +83,7 @@ def covers(region: Region, part: Overwritten, shape: RegionShape, other: Overwri
 
 
 # law: True
-def is_at_once(programs: Sequence[Launches], part: Overwritten) -> bool:
+def is_at_once(programs: Sequence[Program], part: Overwritten) -> bool:
     """Whether nothing comes in between the calls that overwrite an array, such as an interrupt."""
     return all(any(part.calls <= {*la.calls} for la in p.launches) for p in programs)
 

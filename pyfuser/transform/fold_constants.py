@@ -39,10 +39,11 @@ from pyfuser.ir.visit import map_body
 from pyfuser.support.caches import cached
 from pyfuser.transform.fuse import MAX_FORMS
 from pyfuser.transform.kernel import Kernel
+from pyfuser.transform.selects import ARITHMETIC
 
 _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": divide_integer,
-    "%": remainder_integer, "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    **ARITHMETIC, "/": divide_integer, "%": remainder_integer,
+    "&": operator.and_, "|": operator.or_, "^": operator.xor,
 }  # fmt: skip
 _COMPARED: dict[str, Callable[[int, int], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
