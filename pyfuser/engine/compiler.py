@@ -68,6 +68,9 @@ _FLOAT = re.compile(rb"\bfloat\b")
 # g++ 12 may move a copy `t[i] = x[i]` out of a loop and behind a later store to x[i]: where `ivdep`
 # lets it distribute a loop, it forgets that order. Only loops that store twice can be distributed.
 IN_ONE_LOOP = ("-fno-tree-loop-distribution", "-fno-tree-loop-distribute-patterns")
+# g++ makes of what is left of a loop's vectors a loop of shorter ones: half of the text of large
+# kernels, and of the time to compile it, for one iteration less of each end of a loop of doubles.
+ONE_VECTOR_LOOP = ("--param=vect-epilogues-nomask=0",)
 _X86_FLAGS = ("-mprefer-vector-width=512",)
 # g++ before 13 adds code to such a library that, once it is loaded, lets the thread and those it
 # starts take subnormal numbers for 0: NumPy's, too. It is in the start files; kernels need none.

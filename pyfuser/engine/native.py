@@ -18,6 +18,7 @@ from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine.cache import KernelCache, key_of
 from pyfuser.engine.compiler import (
     IN_ONE_LOOP,
+    ONE_VECTOR_LOOP,
     Compiler,
     build_identity,
     compile_library,
@@ -28,6 +29,7 @@ from pyfuser.engine.flight import Flights
 from pyfuser.engine.marshal import Value, fail, make_run, slot_values
 from pyfuser.engine.on_host import OnHost
 from pyfuser.ir.accesses import accesses
+from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
 from pyfuser.nest.spec import KernelSpec, SweepSpec, names_of
 from pyfuser.support.caches import Table, once
@@ -189,7 +191,7 @@ def identity() -> str:
 def missing(kernels: Sequence[Kernel]) -> int:
     """How many of these kernels, each by itself, are neither loaded nor on disk."""
     specs = {spec for spec in map(spec_of, kernels) if spec not in KERNELS}
-    return sum(kernel_cache().kept(key_of(emit(spec), identity())) is None for spec in specs)
+    return sum(kernel_cache().kept(_key(spec, emit(spec))) is None for spec in specs)
 
 
 def _spec(kernels: Sequence[Kernel], rolling: RollingParams) -> KernelSpec | SweepSpec:
@@ -258,11 +260,31 @@ def _stores_twice(spec: KernelSpec | SweepSpec) -> bool:
     )
 
 
+def _in_long_loops(spec: KernelSpec | SweepSpec) -> bool:
+    """Whether all loops are long, of wide elements: few iterations are left beside the vectors."""
+    loops = spec.stages if isinstance(spec, SweepSpec) else (spec,)
+    return all(loop.long_rows for loop in loops) and all(
+        param.sym.dtype.size >= DType.FLOAT64.size
+        for loop in loops
+        for param, view in zip(loop.workunit.params, loop.views, strict=True)
+        if view is not None
+    )
+
+
+def _options(spec: KernelSpec | SweepSpec) -> tuple[str, ...]:
+    """What a kernel is compiled with beside the options of all."""
+    once = IN_ONE_LOOP if _stores_twice(spec) else ()
+    return (*once, *(ONE_VECTOR_LOOP if _in_long_loops(spec) else ()))
+
+
+def _key(spec: KernelSpec | SweepSpec, source: str) -> str:
+    return key_of(source, " ".join([identity(), *_options(spec)]))
+
+
 def _compile(spec: KernelSpec | SweepSpec, cancelled: threading.Event | None = None) -> Launchable:
     compiler, absent = _compiler()
     source = emit(spec)
-    options = IN_ONE_LOOP if _stores_twice(spec) else ()
-    key = key_of(source, " ".join([identity(), *options]))
+    options, key = _options(spec), _key(spec, source)
 
     def build(cancelled: threading.Event | None) -> Path:
         def compile_it(text: Path, target: Path) -> None:

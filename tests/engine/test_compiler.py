@@ -6,8 +6,11 @@ import ctypes
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +20,14 @@ from pyfuser.codegen.c.maths import vector as maths_vector
 from pyfuser.codegen.cpu.unit import FOLDERS
 from pyfuser.engine import native
 from pyfuser.engine.cache import KernelCache
-from pyfuser.engine.compiler import build_identity, compile_library, find_compiler, flags
+from pyfuser.engine.compiler import (
+    IN_ONE_LOOP,
+    ONE_VECTOR_LOOP,
+    build_identity,
+    compile_library,
+    find_compiler,
+    flags,
+)
 from pyfuser.ir.dtypes import DType
 from pyfuser.support.caches import Table
 from pyfuser.support.counters import COUNTERS
@@ -81,6 +91,47 @@ def test_what_is_compiled_when(empty_cache: KernelCache, monkeypatch: pytest.Mon
     assert (COUNTERS.compilations, COUNTERS.cache_hits) == (2, 2)
     tested = case(triple, [8], ones)
     assert tested.run(other[2])[0][0].tolist() == [3.0] * 8
+
+
+def both(i, x):
+    x[i] = 2.0 * x[i]
+    x[i] = 3.0 * x[i]
+
+
+def float_rows(i, j, m):
+    m[i][j] = 2.0 * m[i][j]
+
+
+@pytest.mark.parametrize(
+    ("function", "extents", "dtype", "options"),
+    [
+        (double, [8], np.float64, [ONE_VECTOR_LOOP]),
+        (double, [8], np.complex128, [ONE_VECTOR_LOOP]),
+        (double, [8], np.float32, []),
+        (both, [8], np.float64, [IN_ONE_LOOP, ONE_VECTOR_LOOP]),
+        (both, [8], np.int8, [IN_ONE_LOOP]),
+        (float_rows, [4, 256], np.float64, [ONE_VECTOR_LOOP]),
+        (float_rows, [256, 4], np.float64, []),
+    ],
+)
+def test_a_kernel_on_disk_is_not_missing_whatever_it_was_compiled_with(
+    function: Callable[..., None], extents: list[int], dtype: type, options: list[tuple[str, ...]],
+    empty_cache: KernelCache, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    given: list[tuple[str, ...]] = []
+
+    def compiled(*arguments: Any) -> None:
+        given.append(arguments[-1])
+        compile_library(*arguments)
+
+    monkeypatch.setattr(native, "compile_library", compiled)
+    kernel = case(function, extents, lambda: [np.ones(extents, dtype)]).kernel
+    assert native.missing([kernel]) == 1
+    native.prepare([kernel])
+    assert given == [tuple(chain.from_iterable(options))]
+    assert native.missing([kernel]) == 0
+    monkeypatch.setattr(native, "KERNELS", Table("of a test", 999))  # another process
+    assert native.missing([kernel]) == 0
 
 
 def test_a_damaged_library_is_never_loaded(
