@@ -234,10 +234,10 @@ class _Conditions:
     def _is_given(self, e: Expr) -> bool:
         """Whether an integer is the same in all of a block, and costs nothing to compute again."""
         return all(
-            isinstance(part, (Const, nodes.Extent))
+            isinstance(part, (Const, nodes.Extent, Cast))
             or (isinstance(part, Read) and part.sym in self._given)
             or (isinstance(part, (Binary, Unary)) and part.op in ("+", "-", "*"))
-            or isinstance(part, Cast)
+            or _is_part(part)
             for part in expressions(e)
         ) and all(part.dtype in _WHOLE for part in expressions(e))
 
@@ -289,6 +289,8 @@ class _Conditions:
                 return _SMALL  # which is tested
             case Cast() if e.dtype in _WHOLE and e.operand.dtype in _WHOLE:
                 return self._size(e.operand)
+            case Binary() if _is_part(e) and not self._loop_variables(e):
+                return self._size(e.left)  # of one, `t - t // 2 * 2` is neither way along the loop
             case Binary(op="+" | "-" | "*"):
                 left, right = self._size(e.left), self._size(e.right)
                 if left is not None and right is not None:
@@ -319,8 +321,7 @@ class _Conditions:
                 steps = Binary("-", at(last, core), at(first, core))
                 yield Compare("==", wide(steps), Binary("-", Read(last), Read(first)))
         for varying, op, limit, inside, _ in self._strictest():
-            ends = [at(end, corner) for corner in self._corners(varying) for end in (first, last)]
-            ends = list(dict.fromkeys(ends))
+            ends = [*dict.fromkeys(at(e, c) for c in self._corners(varying) for e in (first, last))]
             if op in ("==", "!="):
                 above, below = (
                     reduce(both, cast(list[Expr], [Compare(way, end, limit) for end in ends]))
@@ -367,11 +368,11 @@ class _Conditions:
         found: dict[object, tuple[int, _Condition]] = {}
         for condition in self.conditions:
             varying, op, limit, inside, core = condition
-            added = self._parts(varying)[1]
-            if core is None or added is None or op in ("==", "!="):
+            if core is None or op in ("==", "!="):
                 found[condition] = 0, condition
                 continue
-            key = (core, op, limit, inside)
+            terms, added = linear(varying, _keeps)  # of what is little, no sum wraps around
+            key = (core, op, limit, inside, frozenset(terms.items()))
             below = (op in ("<", "<=")) == inside  # it holds below the limit
             if key not in found or (added > found[key][0]) == below:
                 found[key] = added, condition
@@ -393,6 +394,13 @@ def _added(e: Expr, core: Expr) -> Iterator[Sym]:
     for sym, count in Counter(p.sym for p in expressions(e) if isinstance(p, Read)).items():
         if count > own[sym]:
             yield sym
+
+
+# law: True
+def _is_part(e: Expr) -> bool:
+    """Whether it is a part of an integer, by a constant: half of a window, no larger than that."""
+    divisor = value_of(e.right) if isinstance(e, Binary) and e.op == "/" else None
+    return divisor is not None and divisor > 0
 
 
 def _with(e: Expr, sym: Sym, value: Expr) -> Expr:

@@ -93,6 +93,20 @@ def test_a_short_axis_is_left_alone() -> None:
     assert order_of(add_rows, planes.T, points) == GIVEN
 
 
+def test_lines_in_cache_are_no_vectors() -> None:
+    """Along 16 channels, of which each has a row, nothing lies side by side."""
+
+    def amplify(c, s, out, raw, gain):
+        out[c][s] = raw[c][s] * gain[s]
+
+    def of_points(i, c, out, x):
+        out[c][i] = 2.0 * x[c][i]
+
+    rows, raw = np.zeros((16, 400)), np.zeros((16, 400), "int16")
+    assert order_of(amplify, rows, raw, np.zeros(400)) == GIVEN
+    assert order_of(of_points, rows, rows + 1, extents=[400, 16]) == LoopOrder((1, 0))
+
+
 def test_unknown_subscripts_do_not_matter() -> None:
     def gathered(i, j, index, x, y):
         y[i][j] = x[index[i]][j] + x[j][index[i]]

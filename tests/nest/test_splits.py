@@ -35,7 +35,7 @@ from pyfuser.ir.reference.interpret import UndefinedBehaviour, interpret
 from pyfuser.ir.visit import all_expressions, map_body, statements
 from pyfuser.lower.lower import ScalarType, ViewType, lower
 from pyfuser.nest.build import nest_of
-from pyfuser.nest.interior import Interior, interior
+from pyfuser.nest.interior import Interior, _is_part, interior
 from pyfuser.pipeline import run_nest_passes
 from pyfuser.tuning.thresholds import DEFAULT
 from tests.nest import conditions  # noqa: F401
@@ -93,6 +93,8 @@ VARYING = (
     "i // m",
     "i % m + 1",
     "(i % k)",
+    "i + 1 - k // 2",
+    "m // 3 + i",
 )
 IN_LOOPS = (
     "i + t",
@@ -112,6 +114,11 @@ IN_LOOPS = (
     "i - n",
     "(i + t) % m",
     "t",
+    "i + t - k // 2",
+    "i + (n // 4 - t)",
+    "i + t - t // 2 * 2 + n // 4",
+    "i - 3 * (t // 3) + t",
+    "t // 2 + i",
 )
 LOOPS = (
     "range(-2, 3)",
@@ -135,6 +142,7 @@ OF_INDICES = (
     "range(i, o + 3 if o > i and o < i + 9 else i)",
 )
 LIMITS = ("0", "1", "70", "n", "n - 1", "m", "m - 1", "-k", "k * m", "k - m", "-2147483647")
+LIMITS += ("n - 1 - k // 2", "n // 2", "m // 5")
 PARAMS = ("n", "m", "k")
 
 
@@ -343,6 +351,63 @@ def test_what_a_condition_implies_holds_inside_with_it(tests: str, held: int) ->
     assert not any(isinstance(s, If) for s in statements(inside.body))
     found = run(replace(unit, body=inside.body), 5, 5, 0, [40, 2, 0])
     assert found[0] == held
+
+
+WINDOW = (
+    "def asks(o, i, y, n, m, k, base):\n    s: int = 0\n    for t in range({trips}):\n"
+    "        s += max(0, min(n - 1, i + t - {half}))\n    y[i - base] = s\n"
+)
+
+
+@pytest.mark.parametrize("trips", ["5", "k"])
+def test_half_of_a_window_is_as_good_as_a_radius(trips: str) -> None:
+    unit = workunit_of(WINDOW.format(trips=trips, half="k // 2"))
+    inside = inside_of(unit)
+    assert inside is not None
+    assert not any(isinstance(e, Select) for e in all_expressions(inside.body))
+    hold, short = all_hold(unit, inside), replace(unit, body=inside.body)
+    assert hold(3, 36, 0, 40, 2, 5, 3)
+    for first, last in (3, 36), (3, 3):
+        expected = run(unit, first, last, 0, [40, 2, 5])
+        np.testing.assert_array_equal(run(short, first, last, 0, [40, 2, 5]), expected)
+    assert not hold(2, 36, 0, 40, 2, 5, 2)
+    assert not hold(3, 37, 0, 40, 2, 5, 3)
+    assert not hold(3, 36, 0, 40, 2, 2**31 - 1, 3), "32 bits might wrap"
+
+
+@pytest.mark.parametrize("half", ["k // m", "k // -2", "k % 2", "k // 2 * m * n * k"])
+def test_what_may_be_large_or_trap_is_no_half_of_a_window(half: str) -> None:
+    assert inside_of(workunit_of(WINDOW.format(trips="5", half=half))) is None
+
+
+def test_parts_of_a_loops_variable_are_not_largest_at_its_ends() -> None:
+    """`t - t // 2 * 2` is 0 at both ends of the loop, and 1 in between."""
+    text = (
+        "def asks(o, i, y, n, m, k, base):\n    s: int = 0\n    for t in range(0, 33):\n"
+        "        if i + t - t // 2 * 2 + m // 3 < n:\n            s += 1\n    y[i - base] = s\n"
+    )
+    assert inside_of(workunit_of(text)) is None
+
+
+def test_nothing_is_divided_by_zero() -> None:
+    """Which a program that says so cannot; a constant may come to be."""
+    k = Read(Sym("k", 0, DType.INT32))
+    assert [_is_part(Binary("/", k, Const(n, DType.INT32))) for n in (0, 1)] == [False, True]
+
+
+def test_of_conditions_that_differ_by_a_number_the_strictest_are_tried() -> None:
+    """Whatever they have in common; those that have not are all tried."""
+
+    def tests_of(*places: str) -> int:
+        lines = "".join(f"    s += max(0, min(n - 1, {place}))\n" for place in places)
+        text = f"def asks(o, i, y, n, m, k, base):\n    s: int = 0\n{lines}    y[i - base] = s\n"
+        inside = inside_of(workunit_of(text))
+        assert inside is not None
+        return len(inside.tests)
+
+    one = tests_of("i + 1 - k // 2")
+    assert tests_of("i + 1 - k // 2", "i + 2 - k // 2", "i + 7 - k // 2") == one
+    assert tests_of("i + 1 - k // 2", "i + 2 - k // 3") > one
 
 
 def test_of_numbers_that_are_none_nothing_is_turned() -> None:

@@ -39,6 +39,10 @@ _LINE = 64  # bytes
 _SHORT = 16
 """An axis of no more iterations, if others are much longer, keeps its lines in cache."""
 
+_ONE_BY_ONE = 4
+"""What lies in lines that stay in cache, but not side by side, is no vector: it counts as so many
+elements."""
+
 _GAIN = 0.8
 """Interchanged loops must bring in at most this part of what the given order does."""
 
@@ -117,8 +121,8 @@ def _short(extents: Sequence[int]) -> frozenset[int]:
 
 def _cost(walk: Walk, axis: int, short: bool) -> int:
     """Bytes an iteration brings in while the loop over an axis is the innermost."""
-    step = min(abs(walk.strides[axis]), walk.size if short or walk.rows else _LINE)
-    return step * (1 + walk.writes)
+    least = walk.size if walk.rows else _ONE_BY_ONE * walk.size if short else _LINE
+    return min(abs(walk.strides[axis]), least) * (1 + walk.writes)
 
 
 def _across(found: Iterable[Walk], best: int, short: frozenset[int], rank: int) -> int | None:
