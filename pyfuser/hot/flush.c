@@ -277,7 +277,7 @@ PyObject *hot_flush(PyObject *module, PyObject *const *args, Py_ssize_t count)
         empty = PyList_New(0);
         if (gate != NULL) PyList_SET_ITEM(gate, 0, Py_NewRef(Py_True));
         if (gate != NULL && empty != NULL && PyList_CheckExact(calls)) replay = find(calls);
-        if (replay != NULL && SLOT(tracer, L.tracer.gate) == Py_None && SLOT(tracer, L.tracer.calls) == calls) {
+        if (replay != NULL && SLOT(tracer, L.tracer.gate) == Py_None && SLOT(tracer, L.tracer.calls) == calls && !is_lone(calls)) {
             Py_XSETREF(SLOT(tracer, L.tracer.gate), Py_NewRef(gate));
             answer = run(tracer, calls, replay, gate, empty, args[0]);
             if (answer == 1) Py_XSETREF(SLOT(tracer, L.tracer.look_at), Py_NewRef(F.look_at));

@@ -84,14 +84,19 @@ void key_end(Key *key);
 int key_call(Key *key, PyObject *workunit, PyObject *space, char pattern, PyObject *const *arguments, Py_ssize_t count, uint64_t matters, PyObject *result);
 int key_facts(Key *key, int fresh);  /* fresh: whether that is a fact, too */
 int key_calls(Key *key, PyObject *calls);
-int matters_of(PyObject *workunit, uint64_t *matters);
-int take_spare(PyObject *workunit, double iterations);
-PyObject *spare(PyObject *module, PyObject *args);
-void forget_workunits(void);
-long known_workunits(void);
 PyObject *key_of(PyObject *module, PyObject *calls);
 PyObject *box_of(PyObject *axes, PyObject *space, PyObject *region);
 PyObject *hot_zero_around(PyObject *module, PyObject *args);
+
+/* ------------------------------------------------------------------ workunits.c */
+
+int matters_of(PyObject *workunit, uint64_t *matters);
+int take_spare(PyObject *workunit, double iterations);
+PyObject *spare(PyObject *module, PyObject *args);
+int is_lone(PyObject *calls);
+PyObject *lend(PyObject *module, PyObject *args);
+void forget_workunits(void);
+long known_workunits(void);
 
 /* ------------------------------------------------------------------ steps.c and launch.c */
 
@@ -292,6 +297,7 @@ int in_ranges(const Site *site, PyObject *const *values);
 int fuses_here(PyObject *marked, int *in_block);
 int same_names(PyObject *known, PyObject *names);
 void forget_policies(void);
+int is_tiny(PyObject *space);
 int enter(void);
 void leave(int entered);
 int put(PyObject **slot, long long value);
@@ -346,11 +352,23 @@ int idle(void);
 int count_replays(long long replays, long long launches);
 int note_again(PyObject *flush);
 
+/* ------------------------------------------------------------------ policies.c */
+
+extern PyTypeObject InitType;
+PyObject *bind_policies(PyObject *module, PyObject *args);
+
+/* ------------------------------------------------------------------ exports.c */
+
+extern PyTypeObject ExportType;
+PyObject *bind_exports(PyObject *module, PyObject *args);
+PyObject *data_of(PyObject *module, PyObject *view);
+
 /* ------------------------------------------------------------------ memory.c and views.c */
 
 PyObject *bind_memory(PyObject *module, PyObject *args);
 int take_block(PyObject *region, PyObject *box);
 void has_memory(PyObject *buffer);
+int is_allocation(PyObject *buffer);
 PyObject *new_buffer(PyObject *nbytes, PyObject **handle);
 PyObject *new_region(PyObject *buffer, PyObject *offset, PyObject *strides, PyObject *shape, PyObject *dtype);
 PyObject *tuple_of(const Py_ssize_t *numbers, Py_ssize_t count);

@@ -27,6 +27,12 @@ void has_memory(PyObject *buffer)
     Py_DECREF(M.Unmade);
 }
 
+/* Whether a buffer is one of ours that has got memory. */
+int is_allocation(PyObject *buffer)
+{
+    return M.small != NULL && Py_TYPE(buffer) == M.Allocation;
+}
+
 /* `Region.allocate(box)` of a buffer without memory, from a block that is kept. 0: left to Python. */
 int take_block(PyObject *region, PyObject *box)
 {

@@ -154,6 +154,9 @@ static PyMethodDef functions[] = {
     {"bind_views", bind_views, METH_VARARGS, "bind_views(names, objects): see views.c."},
     {"init_usual", (PyCFunction)(void (*)(void))init_usual, METH_FASTCALL, "init_usual(view, ...): see `usual_views`."},
     {"part_of", (PyCFunction)(void (*)(void))part_of, METH_FASTCALL, "part_of(view, key): a slice of a View, or None."},
+    {"bind_exports", bind_exports, METH_VARARGS, "bind_exports(python, why, descrs, api, tracer, buffer): see exports.c."},
+    {"data_of", data_of, METH_O, "data_of(view): `View.data`."},
+    {"bind_policies", bind_policies, METH_VARARGS, "bind_policies(Defaults, ExecutionSpace, default, hosts, hint): see policies.c."},
     {"bind_number", bind_number, METH_VARARGS, "bind_number(reason, large): Futures as numbers."},
     {"bind_turns", bind_turns, METH_VARARGS, "bind_turns(ready, known, decided): see turns.c."},
     {"bind_blocks", bind_blocks, METH_VARARGS, "bind_blocks(objects, functions): see `frontends.modes`."},
@@ -161,6 +164,7 @@ static PyMethodDef functions[] = {
     {"forget", forget, METH_NOARGS, "Forget what is known of workunits, and of calls that run alone."},
     {"known", known, METH_NOARGS, "How many workunits something is known of."},
     {"spare", spare, METH_VARARGS, "spare(workunit, count): how many more of its calls run at once."},
+    {"lend", lend, METH_VARARGS, "lend(workunit, count): that so many of its calls run at once, as they run alone anyway."},
     {"watch_faults", watch_faults, METH_VARARGS, "watch_faults(descriptor, also): see `engine.faults`."},
     {"name_kernel", name_kernel, METH_VARARGS, "name_kernel(entry, text): what is said of it if the process dies."},
     {"launching", launching, METH_O, "launching(entry): a kernel is going to be launched."},
@@ -185,7 +189,7 @@ PyMODINIT_FUNC PyInit__hot(void)
     Py_XDECREF(capsule);
     if (added < 0 || PyModule_AddType(module, &PreparedType) < 0 || PyModule_AddType(module, &DispatcherType) < 0 ||
         PyModule_AddType(module, &SiteType) < 0 || PyModule_AddType(module, &CapturedType) < 0 ||
-        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddType(module, &BlockType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 25) < 0) {
+        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddType(module, &BlockType) < 0 || PyModule_AddType(module, &ExportType) < 0 || PyModule_AddType(module, &InitType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 26) < 0) {
         Py_DECREF(module);
         return NULL;
     }

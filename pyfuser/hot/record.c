@@ -199,6 +199,11 @@ static double iterations_of(PyObject *space)
     return size;
 }
 
+int is_tiny(PyObject *space)
+{
+    return iterations_of(space) <= TINY;
+}
+
 static int is_raw(PyObject *value)
 {
     return Py_TYPE(value) == L.Region && SLOT(PyTuple_GET_ITEM(value, BUFFER), L.buffer.external) == Py_True;
@@ -220,7 +225,7 @@ static int runs_at_once(const Dispatcher *self, const Site *site, PyObject *spac
 {
     int turn = turns_call(site, space) && !(careful && site->pattern != 'f');
     if (PyList_GET_SIZE(SLOT(R.tracer, L.tracer.calls)) != 0) return 0;
-    if (turn && site->takes_turns && iterations_of(space) <= TINY) return AT_ONCE;
+    if (turn && site->takes_turns && is_tiny(space)) return AT_ONCE;
     return !is_direct(self, site, space, values, careful) ? 0 : careful ? CAREFUL : AT_ONCE;
 }
 

@@ -58,6 +58,9 @@ KERNEL = 0.15
 LOOK = 32
 """Flushes that run unfused between two looks at the accounts."""
 
+LENT = 256
+"""Calls that run at once where they were all of a flush each, and tiny."""
+
 MAX_SPARE = 1 << 20
 """Calls of a workunit that run at once before one is recorded again."""
 
@@ -248,6 +251,16 @@ class Budget:
             )
             refusal.took += seconds
             self.earned += seconds
+
+    def by_itself(self, call: Call) -> None:
+        """Calls of a workunit, each as small as this one, were all of LOOK flushes.
+
+        To record one and to find what runs for it takes longer than to run it, so the next LENT run
+        at once; then one is recorded again, as the program may have changed.
+        """
+        if HOT is not None:
+            allowed = SETTINGS.arbitrate and not left_out("turns")
+            HOT.lend(call.workunit, LENT if allowed else 0)
 
     def alone(self, call: Call) -> None:
         """A call was recorded, and ran with no other; where such are many, it had better not be."""

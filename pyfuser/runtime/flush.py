@@ -100,6 +100,8 @@ def _run(recorded: list[Call], tracer: Tracer) -> None:
     key, known = looked.key, replay.found(looked, calls)
     if known is not None:
         _run_known(known, calls, tracer, recorded)
+        if len(recorded) == 1:
+            SESSION.budget.by_itself(recorded[0])
         return
     trace = shape_of(calls, structural_scalars)
     program = SESSION.programs.used(trace)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pyfuser.support.settings import SETTINGS
 
 Owner = TypeVar("Owner")
+Initializer = TypeVar("Initializer", bound=Callable[..., None])
 
-INTERFACE = 25
+INTERFACE = 26
 """Of the extension that fits this source: raised whenever either side changes what they share."""
 
 NUMPY_INTERFACE = 9
@@ -38,3 +40,12 @@ def with_buffer(owner: type[Owner]) -> type[Owner]:
     if HOT is not None and sys.version_info < (3, 12):
         HOT.give_buffer(owner)
     return owner
+
+
+RANGE, BOX = range(2)
+"""What `usual_init` knows, as hot/policies.c does."""
+
+
+def usual_init(kind: int) -> Callable[[Initializer], Initializer]:
+    """A decorator for an `__init__`: the extension does what is usual."""
+    return lambda function: function if HOT is None else HOT.Init(function, kind)

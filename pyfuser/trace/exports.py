@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyfuser.support.extension import HOT
+
 if TYPE_CHECKING:
     from pyfuser.trace.memory import Buffer
 
@@ -27,49 +29,54 @@ FOR_GOOD = 0
 """In place of an Export's id(): memory that stays within reach, whatever dies."""
 
 
-class Export(Array):
-    """The bytes of a buffer, as the base of an array that is handed out.
+if TYPE_CHECKING or HOT is None:
 
-    As `data` of NumPy's array interface it is both of what that may be: a buffer, and for Python
-    code a tuple of an address and whether the memory is read-only.
-    """
+    class Export(Array):
+        """The bytes of a buffer, as the base of an array that is handed out.
 
-    owner: Array  # what the buffer has; see `images.owner_of`
-    address = 0
-    _on_tuple: Callable[[], Any] | None = None
-    _buffer: weakref.ref[Any] | None = None
-
-    @classmethod
-    def of(cls, memory: Array, buffer: weakref.ref[Buffer]) -> Export:
-        """Of a buffer that has the memory; what NumPy derives from it belongs to none."""
-        # NumPy passes over arrays whose base is an array when it sets a base; hence the pickle.
-        base: Any = pickle.PickleBuffer(memory)  # type: ignore[arg-type]
-        export: Export = super().__new__(cls, memory.nbytes, np.uint8, base)
-        export.owner = memory
-        export._buffer = buffer
-        return export
-
-    def as_data(self, address: int, on_tuple: Callable[[], Any]) -> Export:
-        """The object as `data` of the array interface; see the class.
-
-        on_tuple: called when the address is taken, which can be kept without this object.
+        As `data` of NumPy's array interface it is both of what that may be: a buffer, and for
+        Python code a tuple of an address and whether the memory is read-only.
         """
-        self.address = address
-        self._on_tuple = on_tuple
-        return self
 
-    def __getitem__(self, key: Any) -> Any:
-        if self._on_tuple is not None:
-            self._on_tuple()
-        return (self.address, False)[key]
+        owner: Array  # what the buffer has; see `images.owner_of`
+        address = 0
+        _on_tuple: Callable[[], Any] | None = None
+        _buffer: weakref.ref[Any] | None = None
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self[:])
+        @classmethod
+        def of(cls, memory: Array, buffer: weakref.ref[Buffer]) -> Export:
+            """Of a buffer that has the memory; what NumPy derives from it belongs to none."""
+            # NumPy passes over arrays whose base is an array when it sets a base; hence the pickle.
+            base: Any = pickle.PickleBuffer(memory)  # type: ignore[arg-type]
+            export: Export = super().__new__(cls, memory.nbytes, np.uint8, base)
+            export.owner = memory
+            export._buffer = buffer
+            return export
 
-    def __len__(self) -> int:
-        return 2
+        def as_data(self, address: int, on_tuple: Callable[[], Any]) -> Export:
+            """The object as `data` of the array interface; see the class.
 
-    def __del__(self) -> None:
-        buffer = None if self._buffer is None else self._buffer()
-        if buffer is not None:
-            buffer.withdraw(id(self))
+            on_tuple: called when the address is taken, which can be kept without this object.
+            """
+            self.address = address
+            self._on_tuple = on_tuple
+            return self
+
+        def __getitem__(self, key: Any) -> Any:
+            if self._on_tuple is not None:
+                self._on_tuple()
+            return (self.address, False)[key]
+
+        def __iter__(self) -> Iterator[Any]:
+            return iter(self[:])
+
+        def __len__(self) -> int:
+            return 2
+
+        def __del__(self) -> None:
+            buffer = None if self._buffer is None else self._buffer()
+            if buffer is not None:
+                buffer.withdraw(id(self))
+
+else:
+    Export = HOT.Export

@@ -9,12 +9,15 @@ from typing import Any
 
 from pyfuser.frontends.embedded.annotations import ScratchMemory
 from pyfuser.frontends.embedded.spaces import (
+    HOSTS,
+    Defaults,
     ExecutionSpace,
     ExecutionSpaceInstance,
     resolve_space,
     stream_of,
 )
 from pyfuser.support.errors import ArgumentError, ArgumentValueError, whole
+from pyfuser.support.extension import BOX, HOT, RANGE, usual_init
 from pyfuser.support.units import count
 
 
@@ -45,6 +48,7 @@ class ExecutionPolicy:
 class RangePolicy(ExecutionPolicy):
     """`RangePolicy(begin, end)` or `RangePolicy(space, begin, end)`: begin <= index < end."""
 
+    @usual_init(RANGE)
     def __init__(self, *args: Any) -> None:
         if len(args) == 2:
             begin, end = args
@@ -78,9 +82,14 @@ class Rank:
         self.iter_inner = iter_inner
 
 
+if HOT is not None:
+    HOT.bind_policies(Defaults, ExecutionSpace, ExecutionSpace.Default, HOSTS, Iterate.Default)
+
+
 class MDRangePolicy(ExecutionPolicy):
     """A box of indices: begin[d] <= index d < end[d]. Tiling and orders are hints only."""
 
+    @usual_init(BOX)
     def __init__(
         self,
         begin: Sequence[int],

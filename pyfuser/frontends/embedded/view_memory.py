@@ -12,6 +12,7 @@ NumPy that are given nothing but arrays and numbers (`is_plain`).
 
 from __future__ import annotations
 
+import importlib
 import math
 import sys
 import weakref
@@ -27,10 +28,10 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
 from pyfuser.support.errors import ArgumentError
-from pyfuser.support.extension import with_buffer
+from pyfuser.support.extension import HOT, with_buffer
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import USE, changed_on_host
-from pyfuser.trace.memory import Array, Handle, Region, contiguous, no_memory
+from pyfuser.trace.memory import Array, Buffer, Handle, Region, contiguous, no_memory
 from pyfuser.trace.reason import VIEW
 
 DTYPES = tuple(DType)
@@ -381,3 +382,22 @@ def laid_out(
     if left:
         strides = contiguous(held[::-1], element.size)[::-1]
     return held, strides, math.prod(held) * element.size
+
+
+def _api() -> Any:
+    """The table of NumPy's C API."""
+    core = "numpy._core" if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else "numpy.core"
+    return importlib.import_module(f"{core}._multiarray_umath")._ARRAY_API
+
+
+def _in_extension(python: property) -> property:
+    """`data` where the extension does what is usual."""
+    dtypes = tuple([dtype.numpy for dtype in DType])
+    HOT.bind_exports(python.fget, VIEW, dtypes, _api(), type(TRACER), Buffer)
+    return property(HOT.data_of, python.fset, doc=python.__doc__)
+
+
+if HOT is not None:
+    compiled = _in_extension(vars(ViewMemory)["data"])
+    for name in ("data", "array"):
+        setattr(ViewMemory, name, compiled)

@@ -14,6 +14,7 @@ import io
 import operator
 import pickle
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -40,6 +41,59 @@ def add(i, j, m, s):
 @pk.workunit
 def add_1d(i, v, s):
     v[i] = v[i] + s
+
+
+NAMES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+NAMES += ["float", "double", "complex64", "complex128"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("layout", [pk.LayoutLeft, pk.LayoutRight])
+def test_data_is_the_memory_of_any_type_and_layout(name: str, layout: pk.Layout) -> None:
+    view = pk.View([3, 4], getattr(pk, name), layout=layout)
+    for given in (view, view[1:3, ::2], view[2:2, :], view[:, ::-1]):
+        for _ in range(3):  # the first one is Python's
+            array, expected = given.data, given._region.array()
+            assert (array.dtype, array.shape) == (expected.dtype, expected.shape)
+            assert (array.strides, str(array.flags)) == (expected.strides, str(expected.flags))
+            assert array.ctypes.data == expected.ctypes.data
+            assert given.data is array
+            assert view._region.buffer.external
+            part = array[:1]
+            del array
+            assert view._region.buffer.external
+            del part
+            assert not view._region.buffer.external
+
+
+def test_arrays_handed_out_by_many_threads_are_all_given_back() -> None:
+    view = pk.View([8], pk.double)
+
+    def hand_out() -> None:
+        for _ in range(500):
+            array = view.data
+            assert view._region.buffer.external
+            del array
+
+    threads = [threading.Thread(target=hand_out) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    gc.collect()
+    assert not view._region.buffer.external
+    assert not view._region.buffer._exports
+
+
+def test_an_array_outlives_its_view() -> None:
+    view = pk.View([100], pk.double)
+    view.data[:] = 3.0
+    array = view.data
+    del view
+    others = [pk.View([100], pk.double) for _ in range(8)]
+    for other in others:
+        other.data[:] = 9.0
+    assert (array == 3.0).all()
 
 
 class Keeper:
