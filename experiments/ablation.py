@@ -24,7 +24,7 @@ from pyfuser.pipeline import NAMES
 
 ROOT = Path(__file__).resolve().parents[1]
 SETS = ("kernels", "experiments/unseen")
-RUNTIME = ("size-generic", "autotune", "turns")
+RUNTIME = ("size-generic", "autotune", "turns", "lone-calls")
 SERVER = Path(__file__).with_name("serve_timed.py")
 
 

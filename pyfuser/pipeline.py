@@ -132,6 +132,7 @@ PLAN_STEPS = (
     Step("autotune", "plans in doubt are tried in turn, and measured"),
     Step("postpone", "work arrays that the next step overwrites unread are not stored"),
     Step("turns", "tiny calls of a steady loop run at once where recording them was slower"),
+    Step("lone-calls", "tiny calls that are all of a flush, again and again, run at once"),
     Step("team-turns", "one thread runs what all of them take longer for, as others want them"),
     Step("store", "plans and kernels of earlier processes are taken from disk"),
 )

@@ -259,7 +259,7 @@ class Budget:
         at once; then one is recorded again, as the program may have changed.
         """
         if HOT is not None:
-            allowed = SETTINGS.arbitrate and not left_out("turns")
+            allowed = SETTINGS.arbitrate and not left_out("lone-calls")
             HOT.lend(call.workunit, LENT if allowed else 0)
 
     def alone(self, call: Call) -> None:
