@@ -44,8 +44,8 @@ test: $(INSTALLED)
 # Tests ask for memory that no machine has, which is an error and no crash.
 ASAN := $(OUT)/asan
 ASAN_TESTS := tests/test_capture.py tests/test_capture_random.py tests/test_replay.py \
-    tests/test_replay_random.py tests/test_team_turns.py tests/trace \
-    $(addprefix tests/frontends/embedded/test_, dispatch.py views.py) \
+    tests/test_replay_random.py tests/test_team_turns.py tests/test_lone_calls.py tests/trace \
+    $(addprefix tests/frontends/embedded/test_, dispatch.py views.py exports.py policies.py) \
     $(addprefix tests/frontends/numpy/test_, few.py known.py at_once.py sums.py lost.py)
 ASAN_BUILT := import pyfuser; assert pyfuser.stats().compiled
 asan: $(INSTALLED)

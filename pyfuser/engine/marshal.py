@@ -21,7 +21,7 @@ from pyfuser.engine.bounds import mistake
 from pyfuser.engine.faults import described, launching
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Param
-from pyfuser.nest.spec import KernelSpec, SweepSpec
+from pyfuser.nest.spec import KernelSpec, SweepSpec, loops_of
 from pyfuser.support.errors import ArgumentError, DivisionError
 from pyfuser.support.tracebacks import hidden
 from pyfuser.trace.gate import Overtaken
@@ -111,11 +111,6 @@ def make_run(
     source = run_source(spec)
     exec(compile(source, described(spec.title, loops), "exec"), namespace)
     return namespace["run"], namespace["values"], namespace["slots"]
-
-
-def loops_of(spec: KernelSpec | SweepSpec) -> tuple[KernelSpec, ...]:
-    """The loops of a launch."""
-    return spec.stages if isinstance(spec, SweepSpec) else (spec,)
 
 
 def _slot_codes(spec: KernelSpec | SweepSpec) -> str:

@@ -31,7 +31,7 @@ from pyfuser.engine.on_host import OnHost
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
-from pyfuser.nest.spec import KernelSpec, SweepSpec, names_of
+from pyfuser.nest.spec import KernelSpec, SweepSpec, loops_of, names_of
 from pyfuser.support.caches import Table, once
 from pyfuser.support.errors import CacheError, CompilerError
 from pyfuser.support.progress import listening, noted
@@ -191,7 +191,7 @@ def identity() -> str:
 def missing(kernels: Sequence[Kernel]) -> int:
     """How many of these kernels, each by itself, are neither loaded nor on disk."""
     specs = {spec for spec in map(spec_of, kernels) if spec not in KERNELS}
-    return sum(kernel_cache().kept(_key(spec, emit(spec))) is None for spec in specs)
+    return sum(kernel_cache().kept(_key(emit(spec), _options(spec))) is None for spec in specs)
 
 
 def _spec(kernels: Sequence[Kernel], rolling: RollingParams) -> KernelSpec | SweepSpec:
@@ -253,16 +253,15 @@ def _compile_all(specs: Sequence[KernelSpec | SweepSpec]) -> list[Launchable]:
 
 def _stores_twice(spec: KernelSpec | SweepSpec) -> bool:
     """Whether an iteration of some loop stores, or keeps the terms of a sum, in several places."""
-    loops = spec.stages if isinstance(spec, SweepSpec) else (spec,)
     return any(
         len(unit.accumulators) + sum(access.writes for access in accesses(unit.body)) > 1
-        for unit in (loop.workunit for loop in loops)
+        for unit in (loop.workunit for loop in loops_of(spec))
     )
 
 
 def _in_long_loops(spec: KernelSpec | SweepSpec) -> bool:
     """Whether all loops are long, of wide elements: few iterations are left beside the vectors."""
-    loops = spec.stages if isinstance(spec, SweepSpec) else (spec,)
+    loops = loops_of(spec)
     return all(loop.long_rows for loop in loops) and all(
         param.sym.dtype.size >= DType.FLOAT64.size
         for loop in loops
@@ -277,14 +276,15 @@ def _options(spec: KernelSpec | SweepSpec) -> tuple[str, ...]:
     return (*once, *(ONE_VECTOR_LOOP if _in_long_loops(spec) else ()))
 
 
-def _key(spec: KernelSpec | SweepSpec, source: str) -> str:
-    return key_of(source, " ".join([identity(), *_options(spec)]))
+def _key(source: str, options: Sequence[str]) -> str:
+    return key_of(source, " ".join([identity(), *options]))
 
 
 def _compile(spec: KernelSpec | SweepSpec, cancelled: threading.Event | None = None) -> Launchable:
     compiler, absent = _compiler()
     source = emit(spec)
-    options, key = _options(spec), _key(spec, source)
+    options = _options(spec)
+    key = _key(source, options)
 
     def build(cancelled: threading.Event | None) -> Path:
         def compile_it(text: Path, target: Path) -> None:

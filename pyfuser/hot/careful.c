@@ -6,8 +6,7 @@ enum { LARGE = 1 << 26 };  /* as `careful.LARGE` */
 /* Whether nobody else may meet what a call touches before it has run, and there surely is memory for it. */
 static int is_safe(const Site *site, PyObject *const *values, int watched)
 {
-    PyThreadState *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
-    int ours = watched && PyThreadState_Next(thread) == NULL;
+    int ours = watched && is_only_thread();
     if (!ours && PyLong_AsLong(SLOT(R.tracer, L.tracer.raw)) != 0) return 0;
     for (Py_ssize_t n = 0; n < site->count; n++) {
         if (Py_TYPE(values[n]) != L.Region) continue;

@@ -17,7 +17,6 @@ static struct {
     PyObject *python, *why;  /* the getter of `ViewMemory.data`, and the reason of its flushes */
     PyObject *descrs;        /* NumPy's, of each dtype */
     PyObject *array, *given;  /* names */
-    Py_ssize_t fast, seen;
     PyObject *(*new_array)(PyTypeObject *, PyObject *, int, const Py_ssize_t *, const Py_ssize_t *, void *, int, PyObject *);
     int (*set_base)(PyObject *, PyObject *);
 } X;
@@ -25,31 +24,12 @@ static struct {
 /* PyArray_NewFromDescr and PyArray_SetBaseObject, by their places in the table of NumPy's C API, which never change. */
 enum { NEW_FROM_DESCR = 94, SET_BASE = 282, ALIGNED = 0x100, WRITEABLE = 0x400 };
 
-static int is_only_thread(void)
-{
-    return PyThreadState_Next(PyInterpreterState_ThreadHead(PyInterpreterState_Get())) == NULL;
-}
-
 static void set_bool(PyObject *buffer, Py_ssize_t where, PyObject *value)
 {
     Py_XSETREF(SLOT(buffer, where), Py_NewRef(value));
 }
 
 /* ------------------------------------------------------------------ exports */
-
-/* The object that a weak reference is of: a new reference, or NULL. */
-static PyObject *referent(PyObject *reference)
-{
-    if (reference == NULL || !PyWeakref_Check(reference)) return NULL;
-#if PY_VERSION_HEX >= 0x030D0000
-    PyObject *object;
-    if (PyWeakref_GetRef(reference, &object) < 0) PyErr_Clear();
-    return object;
-#else
-    PyObject *object = PyWeakref_GET_OBJECT(reference);
-    return object == Py_None ? NULL : Py_NewRef(object);
-#endif
-}
 
 /* Takes over the weak reference. */
 static PyObject *new_export(PyTypeObject *type, PyObject *owner, PyObject *reference)
@@ -188,7 +168,7 @@ PyTypeObject ExportType = {
 /* Runs what is pending on a buffer, if the flush is of a kind that the extension knows. */
 static int flushed(PyObject *buffer)
 {
-    PyObject *calls = SLOT(R.tracer, L.tracer.calls), *fast = SLOT(R.tracer, X.fast);
+    PyObject *calls = SLOT(R.tracer, L.tracer.calls), *fast = SLOT(R.tracer, L.tracer.fast);
     if (!PyList_CheckExact(calls)) return 0;
     if (PyList_GET_SIZE(calls) == 0) return 1;
     int touched = PyLong_AsLongLong(SLOT(buffer, L.buffer.pending)) > 0 ||
@@ -217,7 +197,7 @@ static PyObject *array_of(PyObject *region, PyObject *buffer)
     PyObject *export = reference == NULL ? NULL : new_export(&ExportType, SLOT(buffer, L.buffer.root), reference);
     PyObject *key = export == NULL ? NULL : PyLong_FromVoidPtr(export), *array = NULL;
     if (key != NULL && PySet_Add(SLOT(buffer, L.buffer.exports), key) == 0) {
-        set_bool(buffer, X.seen, Py_True);
+        set_bool(buffer, L.buffer.seen, Py_True);
         set_bool(buffer, L.buffer.external, Py_True);
         PyObject *descr = Py_NewRef(PyTuple_GET_ITEM(X.descrs, kind));
         array = X.new_array((PyTypeObject *)R.ndarray, descr, rank, extents, steps, at, ALIGNED | WRITEABLE, NULL);
@@ -272,13 +252,13 @@ PyObject *data_of(PyObject *module, PyObject *view)
     return PyObject_CallOneArg(X.python, view);
 }
 
-/* bind_exports(python, why, descrs, api, tracer, Buffer): see `view_memory`. */
+/* bind_exports(python, why, descrs, api): see `view_memory`. */
 PyObject *bind_exports(PyObject *module, PyObject *args)
 {
-    PyObject *python, *why, *descrs, *api, *tracer, *buffer;
-    if (!PyArg_ParseTuple(args, "OOO!OOO", &python, &why, &PyTuple_Type, &descrs, &api, &tracer, &buffer)) return NULL;
+    PyObject *python, *why, *descrs, *api;
+    if (!PyArg_ParseTuple(args, "OOO!O", &python, &why, &PyTuple_Type, &descrs, &api)) return NULL;
     void **table = PyCapsule_GetPointer(api, NULL);
-    if (table == NULL || place(tracer, "fast", &X.fast) < 0 || place(buffer, "seen", &X.seen) < 0) return NULL;
+    if (table == NULL) return NULL;
     if (PyTuple_GET_SIZE(descrs) != DTYPES) {
         PyErr_SetString(PyExc_TypeError, "bind_exports: other dtypes");
         return NULL;

@@ -28,13 +28,32 @@ enum { DTYPES = 13, MAX_ARGUMENTS = 64, MAX_RANK = 8, MAX_NUMBERS = MAX_ARGUMENT
 /* The order of `ir.dtypes.DType`. */
 enum { BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT32, FLOAT64, COMPLEX64, COMPLEX128 };
 
+static inline int is_only_thread(void)
+{
+    return PyThreadState_Next(PyInterpreterState_ThreadHead(PyInterpreterState_Get())) == NULL;
+}
+
+/* The object that a weak reference is of: a new reference, or NULL. */
+static inline PyObject *referent(PyObject *reference)
+{
+    if (reference == NULL || !PyWeakref_Check(reference)) return NULL;
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject *object;
+    if (PyWeakref_GetRef(reference, &object) < 0) PyErr_Clear();
+    return object;
+#else
+    PyObject *object = PyWeakref_GET_OBJECT(reference);
+    return object == Py_None ? NULL : Py_NewRef(object);
+#endif
+}
+
 /* Classes, the places of their slots, and functions of the Python side. */
 typedef struct {
     PyTypeObject *Call, *Future, *Region, *Buffer;
     struct { Py_ssize_t arguments, at, code, label, pattern, position, result, space, workunit; } call;
     struct { Py_ssize_t error, force, value, deferred, dtype; } future;
-    struct { Py_ssize_t exports, handle, address, external, image, lent, nbytes, pending, root; } buffer;
-    struct { Py_ssize_t calls, recorded, raw, bytes, look_at, gate, settle, watch, postponed, postponing, place; } tracer;
+    struct { Py_ssize_t exports, handle, address, external, image, lent, nbytes, pending, root, seen; } buffer;
+    struct { Py_ssize_t calls, recorded, raw, bytes, look_at, gate, settle, watch, postponed, postponing, place, fast; } tracer;
     struct { Py_ssize_t latest, mean, runs; } timing;
     PyObject *dtypes[DTYPES];
     Py_ssize_t sizes[DTYPES];

@@ -220,14 +220,9 @@ int key_call(Key *key, PyObject *workunit, PyObject *space, char pattern, PyObje
 static int is_dead(PyObject *reference)
 {
     if (reference == NULL || !PyWeakref_Check(reference)) return 0;
-#if PY_VERSION_HEX >= 0x030D0000
-    PyObject *object;
-    int alive = PyWeakref_GetRef(reference, &object);
+    PyObject *object = referent(reference);
     Py_XDECREF(object);
-    return !alive;
-#else
-    return PyWeakref_GET_OBJECT(reference) == Py_None;
-#endif
+    return object == NULL;
 }
 
 /* Memory of others by address, as `sorted` in `shape._Clusters` has it: stable. */

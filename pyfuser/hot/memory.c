@@ -8,7 +8,7 @@ static struct {
     PyTypeObject *Handle, *Allocation, *Unmade, *ndarray;
     PyObject *small, *give;  /* `pool.SMALL`; `POOL.give` for larger blocks */
     PyObject *zero;
-    Py_ssize_t smallest, sizes, count, each, seen;
+    Py_ssize_t smallest, sizes, count, each;
 } M;
 
 /* The blocks of a size, borrowed, or NULL. */
@@ -118,7 +118,7 @@ PyObject *new_buffer(PyObject *nbytes, PyObject **handle)
     SLOT(buffer, L.buffer.exports) = Py_NewRef(Py_None);
     SLOT(buffer, L.buffer.external) = Py_NewRef(Py_False);
     SLOT(buffer, L.buffer.lent) = Py_NewRef(Py_False);
-    SLOT(buffer, M.seen) = Py_NewRef(Py_False);
+    SLOT(buffer, L.buffer.seen) = Py_NewRef(Py_False);
     return buffer;
 }
 
@@ -168,7 +168,6 @@ PyObject *bind_memory(PyObject *module, PyObject *args)
         return NULL;
     }
     if (M.small != NULL) Py_RETURN_NONE;
-    if (place((PyObject *)L.Buffer, "seen", &M.seen) < 0) return NULL;
     M.zero = PyLong_FromLong(0);
     M.Handle = (PyTypeObject *)Py_NewRef(Handle);  /* for good, as in `bind` */
     M.Allocation = (PyTypeObject *)Py_NewRef(Allocation);

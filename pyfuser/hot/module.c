@@ -16,10 +16,10 @@ static int places(PyObject *given)
     PRIVATE(future, error) PRIVATE(future, force) PRIVATE(future, value)
     PLACE(future, deferred) PLACE(future, dtype)
     PRIVATE(buffer, exports) PRIVATE(buffer, handle) PLACE(buffer, address) PLACE(buffer, external) PLACE(buffer, image)
-    PLACE(buffer, lent) PLACE(buffer, nbytes) PLACE(buffer, pending) PLACE(buffer, root)
+    PLACE(buffer, lent) PLACE(buffer, nbytes) PLACE(buffer, pending) PLACE(buffer, root) PLACE(buffer, seen)
     PLACE(tracer, calls) PLACE(tracer, recorded) PLACE(tracer, raw) PLACE(tracer, gate)
     PLACE(tracer, settle) PLACE(tracer, watch) PRIVATE(tracer, bytes) PRIVATE(tracer, look_at) PLACE(tracer, postponed)
-    PLACE(tracer, place) PLACE(tracer, postponing)
+    PLACE(tracer, place) PLACE(tracer, postponing) PLACE(tracer, fast)
     PLACE(timing, latest) PLACE(timing, mean) PLACE(timing, runs)
 #undef PLACE
 #undef PRIVATE
@@ -154,7 +154,7 @@ static PyMethodDef functions[] = {
     {"bind_views", bind_views, METH_VARARGS, "bind_views(names, objects): see views.c."},
     {"init_usual", (PyCFunction)(void (*)(void))init_usual, METH_FASTCALL, "init_usual(view, ...): see `usual_views`."},
     {"part_of", (PyCFunction)(void (*)(void))part_of, METH_FASTCALL, "part_of(view, key): a slice of a View, or None."},
-    {"bind_exports", bind_exports, METH_VARARGS, "bind_exports(python, why, descrs, api, tracer, buffer): see exports.c."},
+    {"bind_exports", bind_exports, METH_VARARGS, "bind_exports(python, why, descrs, api): see exports.c."},
     {"data_of", data_of, METH_O, "data_of(view): `View.data`."},
     {"bind_policies", bind_policies, METH_VARARGS, "bind_policies(Defaults, ExecutionSpace, default, hosts, hint): see policies.c."},
     {"bind_number", bind_number, METH_VARARGS, "bind_number(reason, large): Futures as numbers."},

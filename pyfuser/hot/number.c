@@ -9,7 +9,6 @@ enum { ADD, SUBTRACT, MULTIPLY, DIVIDE, OPERATIONS };
 static struct {
     PyObject *read, *why, *stuck;  /* Future.result, the reason of a flush, a name */
     PyObject *method[OPERATIONS], *reflected[OPERATIONS];
-    Py_ssize_t fast;
     long long large;  /* bytes of pending arguments with which arithmetic is recorded */
 } N;
 
@@ -27,7 +26,7 @@ static int may_flush(PyObject *future)
     PyObject *calls = SLOT(tracer, L.tracer.calls);
     return SLOT(future, L.future.error) == Py_None && SLOT(future, L.future.deferred) == Py_None &&
            SLOT(tracer, L.tracer.watch) == Py_None && SLOT(tracer, L.tracer.gate) == Py_None &&
-           is_there(SLOT(tracer, N.fast)) && PyList_CheckExact(calls) && PyList_GET_SIZE(calls) > 0;
+           is_there(SLOT(tracer, L.tracer.fast)) && PyList_CheckExact(calls) && PyList_GET_SIZE(calls) > 0;
 }
 
 /* An error of a flush that is told each time, as what is stuck is still pending, is not that of a result. */
@@ -170,7 +169,6 @@ PyObject *bind_number(PyObject *module, PyObject *args)
     PyObject *why;
     if (!PyArg_ParseTuple(args, "OL", &why, &N.large)) return NULL;
     if (N.read != NULL) Py_RETURN_NONE;
-    if (place((PyObject *)Py_TYPE(R.tracer), "fast", &N.fast) < 0) return NULL;
     N.stuck = PyUnicode_InternFromString("stuck");
     if (N.stuck == NULL) return NULL;
     N.why = Py_NewRef(why);

@@ -86,9 +86,8 @@ PyObject *new_future(const Site *site, PyObject *value)
 /* Whether this thread may change the tracer: 1, 2 if it has to release it afterwards, 0 if not. */
 int enter(void)
 {
-    PyThreadState *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
     if (SLOT(R.tracer, L.tracer.gate) != Py_None) return 0;  /* a flush runs */
-    if (PyThreadState_Next(thread) == NULL) return 1;
+    if (is_only_thread()) return 1;
     PyObject *got = PyObject_CallOneArg(R.acquire, Py_False);
     if (got == NULL) PyErr_Clear();
     Py_XDECREF(got);

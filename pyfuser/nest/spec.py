@@ -145,7 +145,11 @@ class SweepSpec:
         return any(stage.serial for stage in self.stages)
 
 
+def loops_of(spec: KernelSpec | SweepSpec) -> tuple[KernelSpec, ...]:
+    """The loops of a launch."""
+    return spec.stages if isinstance(spec, SweepSpec) else (spec,)
+
+
 def names_of(spec: KernelSpec | SweepSpec) -> tuple[tuple[str, ...], ...]:
     """What messages call each loop and its Syms; equal specs may differ in that."""
-    loops = spec.stages if isinstance(spec, SweepSpec) else (spec,)
-    return tuple((loop.title, loop.place, *loop.names) for loop in loops)
+    return tuple((loop.title, loop.place, *loop.names) for loop in loops_of(spec))

@@ -17,11 +17,11 @@ from pyfuser.analysis.conditions import coefficients
 from pyfuser.codegen.cpu.unit import DIVIDED
 from pyfuser.engine import native
 from pyfuser.engine.bounds import place_division
-from pyfuser.engine.marshal import accumulators_of, loops_of
+from pyfuser.engine.marshal import accumulators_of
 from pyfuser.engine.patches import KINDS, NOBODY, NUMBERS
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
-from pyfuser.nest.spec import SweepSpec
+from pyfuser.nest.spec import SweepSpec, loops_of
 from pyfuser.runtime import eager
 from pyfuser.runtime.launch import Launch, Source, Timing, arguments_of, results_of
 from pyfuser.runtime.lifetimes import cluster_of, stored

@@ -42,6 +42,12 @@ def with_buffer(owner: type[Owner]) -> type[Owner]:
     return owner
 
 
+def numpys_api() -> Any:
+    """The table of NumPy's C API, in a capsule."""
+    core = "numpy._core" if "numpy._core" in sys.modules else "numpy.core"  # before NumPy 2
+    return importlib.import_module(f"{core}._multiarray_umath")._ARRAY_API
+
+
 RANGE, BOX = range(2)
 """What `usual_init` knows, as hot/policies.c does."""
 

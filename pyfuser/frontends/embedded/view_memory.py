@@ -12,7 +12,6 @@ NumPy that are given nothing but arrays and numbers (`is_plain`).
 
 from __future__ import annotations
 
-import importlib
 import math
 import sys
 import weakref
@@ -28,10 +27,10 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
 from pyfuser.support.errors import ArgumentError
-from pyfuser.support.extension import HOT, with_buffer
+from pyfuser.support.extension import HOT, numpys_api, with_buffer
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import USE, changed_on_host
-from pyfuser.trace.memory import Array, Buffer, Handle, Region, contiguous, no_memory
+from pyfuser.trace.memory import Array, Handle, Region, contiguous, no_memory
 from pyfuser.trace.reason import VIEW
 
 DTYPES = tuple(DType)
@@ -384,16 +383,10 @@ def laid_out(
     return held, strides, math.prod(held) * element.size
 
 
-def _api() -> Any:
-    """The table of NumPy's C API."""
-    core = "numpy._core" if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else "numpy.core"
-    return importlib.import_module(f"{core}._multiarray_umath")._ARRAY_API
-
-
 def _in_extension(python: property) -> property:
     """`data` where the extension does what is usual."""
     dtypes = tuple([dtype.numpy for dtype in DType])
-    HOT.bind_exports(python.fget, VIEW, dtypes, _api(), type(TRACER), Buffer)
+    HOT.bind_exports(python.fget, VIEW, dtypes, numpys_api())
     return property(HOT.data_of, python.fset, doc=python.__doc__)
 
 

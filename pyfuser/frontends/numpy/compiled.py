@@ -14,7 +14,7 @@ from pyfuser.frontends.numpy.memory import FRESH, Owner, host
 from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.frontends.numpy.wrap import KIND, adopt, view
 from pyfuser.runtime.session import TRACER
-from pyfuser.support.extension import NUMPY, with_buffer
+from pyfuser.support.extension import NUMPY, numpys_api, with_buffer
 from pyfuser.trace.images import USE
 from pyfuser.trace.memory import Buffer
 
@@ -129,7 +129,7 @@ if NUMPY is not None:
         LIMITS, view, host, apply.taken, np.zeros((3, 5)),
     )  # fmt: skip
     NUMPY.bind_few(
-        np._core._multiarray_umath._ARRAY_API,  # type: ignore[attr-defined]
+        numpys_api(),
         tuple(map(np.dtype, ("f8", "f4", "i8", "i4", "u8", "u4", "u1", "?"))),
         (
             np.add, np.subtract, np.multiply, np.true_divide,
