@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -120,7 +121,18 @@ def test_what_was_not_found_better_stays_recorded() -> None:
 
 def test_large_calls_are_recorded() -> None:
     Told(known=True).bind()
-    assert loop(TRIPS, *views(40_000))[1][-1] == 1
+    assert loop(TRIPS, *views(40_000))[1][-1] == 2
+    assert loop(TRIPS, *views(1 << 18))[1][-1] == 2
+    assert loop(TRIPS, *views((1 << 18) + 1))[1][-1] == 1
+
+
+def test_turns_of_larger_calls_are_shorter() -> None:
+    """A call of 100,000 iterations counts as 25: a turn of 512 is ten trips."""
+    Told(ready=0).bind()
+    _, launches = loop(600, *views(100_000))
+    _, *kinds, _ = [len(list(same)) for _, same in groupby(launches)]
+    assert len(kinds) >= 3  # at least four pairs, of which two turns of one kind are neighbours
+    assert max(kinds) <= 24
 
 
 @pytest.mark.parametrize(("dtype", "recorded"), [(pk.double, True), (pk.int32, False)])

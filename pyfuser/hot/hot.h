@@ -421,7 +421,7 @@ void team_note(Team *team, int threads, double seconds);
 PyObject *bind_turns(PyObject *module, PyObject *args);
 void turns_reset(void);
 void turns_pause(void);
-int turns_call(const void *site, const void *space);
+int turns_call(const void *site, const void *space, double iterations);
 
 /* ------------------------------------------------------------------ runs.c */
 

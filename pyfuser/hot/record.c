@@ -186,7 +186,8 @@ static PyObject *record_call(const Dispatcher *self, const Site *site, PyObject 
     return result;
 }
 
-/* Iterations: recording such a call takes a part of its time that matters. What runs apart anyway may be larger. */
+/* Iterations: recording such a call takes a part of its time that matters. What runs apart anyway, or was measured to
+   gain by it, may be larger. */
 enum { TINY = 1 << 14, LIGHT = 1 << 18 };
 
 static double iterations_of(PyObject *space)
@@ -209,23 +210,23 @@ static int is_raw(PyObject *value)
 }
 
 /* Whether a call that may be recorded runs at once; nothing is pending. */
-static int is_direct(const Dispatcher *self, const Site *site, PyObject *space, PyObject *const *values, int careful)
+static int is_direct(const Dispatcher *self, const Site *site, double iterations, PyObject *const *values, int careful)
 {
     const char pattern = *(char *)PyUnicode_DATA(self->pattern);
     if (careful && pattern != 'f') return 1;  /* `careful.record`: numbers, and arrays that nobody looks after */
     for (Py_ssize_t n = 0; careful && !self->watched && n < site->count; n++)
         if (is_raw(values[n])) return 1;
-    double iterations = iterations_of(space);
     return iterations <= LIGHT && take_spare(site->workunit, iterations);
 }
 
 /* Why a call that may be recorded runs at once; 0 if it does not. */
 static int runs_at_once(const Dispatcher *self, const Site *site, PyObject *space, PyObject *const *values, int careful)
 {
-    int turn = turns_call(site, space) && !(careful && site->pattern != 'f');
+    const double iterations = iterations_of(space);
+    int turn = turns_call(site, space, iterations) && !(careful && site->pattern != 'f');
     if (PyList_GET_SIZE(SLOT(R.tracer, L.tracer.calls)) != 0) return 0;
-    if (turn && site->takes_turns && is_tiny(space)) return AT_ONCE;
-    return !is_direct(self, site, space, values, careful) ? 0 : careful ? CAREFUL : AT_ONCE;
+    if (turn && site->takes_turns && iterations <= LIGHT) return AT_ONCE;
+    return !is_direct(self, site, iterations, values, careful) ? 0 : careful ? CAREFUL : AT_ONCE;
 }
 
 /* Whether a call of a device runs where those that are pending do: on the current stream, as it asks for none. */

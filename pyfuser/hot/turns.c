@@ -11,6 +11,7 @@ changed. What the calls of other modes take is left out. See `runtime/turns.py`.
 #include <time.h>
 
 enum {
+    SEVERAL = 1 << 12, /* iterations for which a call counts as one more */
     CHECK = 64,        /* calls, without one of a new kind, until what an earlier process found is read */
     WAIT = 1 << 13,    /* ... until there is a trial */
     SPAN = 1 << 9,     /* calls of a turn; it ends where it began in the program's loop */
@@ -168,7 +169,7 @@ static void go_on(const void *site, const void *space)
 }
 
 /* One more call that may be recorded: whether it runs at once if nothing is pending. */
-int turns_call(const void *site, const void *space)
+int turns_call(const void *site, const void *space, double iterations)
 {
     if (T.stage == OFF) return 0;
     if (T.paused && T.stage == TRIAL) {
@@ -176,6 +177,6 @@ int turns_call(const void *site, const void *space)
         T.paused = 0;
     }
     if (T.calls >= T.limit && PyList_GET_SIZE(SLOT(R.tracer, L.tracer.calls)) == 0) go_on(site, space);
-    T.calls++;
+    T.calls += 1 + (long)(iterations * (1.0 / SEVERAL));
     return T.alone;
 }
