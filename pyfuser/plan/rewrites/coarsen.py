@@ -12,17 +12,21 @@ scans, whose bits depend on what is one iteration. The law of fusion for the coa
 for equal rows of every pair of iterations that touch one byte; inside a row the calls keep the
 order of the program.
 
-The cost. Rows must be many, and short. A call that finds nothing to share its rows with stays as it
-was.
+The cost. Rows must be many, and short. Where neighbours were the lanes of vectors, iterations whose
+elements lie a short row apart in memory are none, though rows of temporaries become locals, in
+lanes: what the arithmetic takes longer is added to what the model says. A call that finds nothing
+to share its rows with stays as it was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pyfuser.ir.effects import effects
-from pyfuser.ir.nodes import Workunit
-from pyfuser.ir.visit import assigned
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.effects import atomics, effects
+from pyfuser.ir.nodes import For, While, Workunit
+from pyfuser.ir.visit import assigned, statements
+from pyfuser.plan.arithmetic_cost import on_gpu, operations, seconds_of
 from pyfuser.plan.cost_model import cost_model
 from pyfuser.plan.legality import mergeable
 from pyfuser.plan.plan import Note, Told
@@ -31,11 +35,15 @@ from pyfuser.plan.rewrites import coarse_body
 from pyfuser.support.caches import cached
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Space
-from pyfuser.trace.shape import CallShape, TraceShape, known_scalars
+from pyfuser.trace.shape import CallShape, RegionShape, TraceShape, known_scalars
+from pyfuser.tuning.target import host
 from pyfuser.tuning.thresholds import NOW
 
 MAX_FACTOR = 256
 """Iterations that one may stand for; longer rows are loops worth threads of their own."""
+
+LONG = 4
+"""Vectors of doubles in a row, from which on the row is a loop of vectors itself."""
 
 
 @cached(1024)
@@ -152,6 +160,41 @@ def _in_company(given: TraceShape, made: Option, changes: Changes) -> Changes:
     return {n: change for n, change in changes.items() if n in kept}
 
 
+def _lost_vectors(given: TraceShape, changes: Changes) -> float:
+    """Seconds that arithmetic takes longer without vectors; threads of a GPU are no lanes."""
+    if on_gpu(given):
+        return 0.0
+    lanes = host().vector_bytes // DType.FLOAT64.size
+    calls = [
+        given.calls[n]
+        for n, change in changes.items()
+        if _factor(change) < LONG * lanes
+        and _is_straight(given.calls[n].workunit)
+        and _touches_memory(given, given.calls[n])
+    ]
+    return seconds_of((lanes - 1) * sum(map(operations, calls)), given)
+
+
+def _factor(change: Change) -> int:
+    assert isinstance(change.note, Coarsened)
+    return change.note.factor
+
+
+def _touches_memory(trace: TraceShape, call: CallShape) -> bool:
+    """Whether a call has arrays that others may see."""
+    return any(
+        isinstance(a, RegionShape) and not trace.clusters[a.cluster].temporary
+        for a in call.arguments
+    )
+
+
+@cached(1024)
+def _is_straight(workunit: Workunit) -> bool:
+    """Whether neighbours may be lanes: there are no loops, and no atomics."""
+    body = list(statements(workunit.body))
+    return not any(isinstance(s, (For, While)) for s in body) and not any(atomics(workunit.body))
+
+
 # --------------------------------------------------------------------------- the rewrite
 
 
@@ -179,4 +222,5 @@ REWRITE = Rewrite(
     candidates=_targets,
     used=_in_company,
     gain=UNSURE,  # how a loop vectorises
+    work=_lost_vectors,
 )

@@ -28,7 +28,7 @@ from pyfuser.analysis.layout import byte_range
 from pyfuser.analysis.liveness import liveness
 from pyfuser.ir.effects import effects
 from pyfuser.ir.nodes import Workunit
-from pyfuser.ir.weights import arithmetic
+from pyfuser.plan.arithmetic_cost import operations, seconds_of
 from pyfuser.plan.cost_model import machine_for
 from pyfuser.plan.legality import mergeable
 from pyfuser.plan.plan import Note, Plan, Told
@@ -36,15 +36,7 @@ from pyfuser.plan.rewrite import UNSURE, Change, Changes, Option, Rewrite
 from pyfuser.plan.rewrites.recomputed_body import made_by
 from pyfuser.plan.rewrites.recomputed_call import computing
 from pyfuser.support.records import dataclass
-from pyfuser.support.settings import SETTINGS
-from pyfuser.trace.call import GPU_SPACES
-from pyfuser.trace.shape import CallShape, RegionShape, TraceShape, known_scalars
-
-OPERATION = 5e-11
-"""Seconds of an addition of doubles in vectors, by one thread."""
-
-BALANCE = 2.0
-"""Bytes that a GPU moves in the time of an addition, or of half a load from its caches."""
+from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
 
 MAX_CALLS = 128
 """Of a trace that is planned twice: longer ones take long to plan."""
@@ -147,7 +139,6 @@ class _Rewriter:
         self._free = launches is None
         self._own = own or not self._free
         self._machine = machine_for(trace)
-        self._operation = _operation(trace)
         self._touches = {
             kind: tuple(touches(call))
             for kind, call in dict(zip(trace.kinds, trace.calls, strict=True)).items()
@@ -234,10 +225,9 @@ class _Rewriter:
         low, high = byte_range(region)
         machine = self._machine
         saved = machine.launch + (1 + machine.stores) * (high - low + 1) / machine.bandwidth
-        more = _operations(changed) - _operations(call)
-        less = _operations(source) if self.trace.clusters[region.cluster].temporary else 0
-        operations = more - less
-        return operations * self._operation < saved
+        more = operations(changed) - operations(call)
+        less = operations(source) if self.trace.clusters[region.cluster].temporary else 0
+        return seconds_of(more - less, self.trace) < saved
 
 
 def _own(place: int, call: CallShape) -> tuple[tuple[int, int], ...]:
@@ -269,21 +259,8 @@ def _work(given: TraceShape, changes: Changes) -> float:
 
 def again(given: TraceShape, trace: TraceShape, places: Iterable[int]) -> float:
     """Seconds of the arithmetic that some calls of a trace do beside what they were given."""
-    more = sum(_operations(trace.calls[n]) - _operations(given.calls[n]) for n in places)
-    return more * _operation(given)
-
-
-def _operations(call: CallShape) -> int:
-    """Additions of all iterations."""
-    scalars = known_scalars(call.workunit, call.arguments)
-    return call.space.size * arithmetic(call.workunit, scalars)
-
-
-def _operation(trace: TraceShape) -> float:
-    """Seconds of an addition, by all that runs the trace."""
-    if any(call.space.execution in GPU_SPACES for call in trace.calls):
-        return 1.0 / (BALANCE * machine_for(trace).bandwidth)
-    return OPERATION / SETTINGS.threads
+    more = sum(operations(trace.calls[n]) - operations(given.calls[n]) for n in places)
+    return seconds_of(more, given)
 
 
 # --------------------------------------------------------------------------- the rewrite
