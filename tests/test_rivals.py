@@ -223,6 +223,19 @@ def test_what_does_not_pay_is_not_tried(
     assert all(recomputes(loop.step()) for _ in range(TRIED))
 
 
+@pytest.mark.parametrize(
+    ("few", "seconds", "tried"), [(2, 0.0, True), (1, 0.0, True), (1, 1e12, False)]
+)
+def test_long_traces_run_first_for_as_long_as_planning_takes(
+    few: int, seconds: float, tried: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rivals, "FEW", few)
+    monkeypatch.setattr(rivals, "planning", lambda _: seconds)
+    clock(monkeypatch, recomputes, 0.5)
+    loop = Twice()
+    assert all(recomputes(loop.step()) for _ in range(TRIED)) is not tried
+
+
 def test_what_cannot_be_made_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: Any) -> Program:
         raise PyFuserError("no")

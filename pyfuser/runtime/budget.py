@@ -159,7 +159,7 @@ class Budget:
         if not _applies(calls):
             return False
         self._workunits.update([id(call.workunit) for call in calls])
-        return self._pay(self._plans, _planning(trace), calls, taken(trace.calls))
+        return self._pay(self._plans, planning(trace), calls, taken(trace.calls))
 
     def refuses_resized(self, trace: TraceShape, calls: Sequence[Call]) -> bool:
         """Whether it takes too long to give a trace the program of another one.
@@ -286,7 +286,8 @@ def _settle(calls: Sequence[Call], ran: Ran, tracer: Tracer) -> None:
     tracer.settle = nothing_to_settle
 
 
-def _planning(trace: TraceShape) -> float:
+def planning(trace: TraceShape) -> float:
+    """Seconds that it takes to plan a trace, modelled."""
     distinct = len(set(trace.kinds))
     return (PLAN + PAIR * distinct) * distinct
 

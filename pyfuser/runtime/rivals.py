@@ -7,8 +7,8 @@ without it (which may do another of them in its place) runs in turns with the fi
 gives it no more than LIKELY of what the first takes or should take. This comes before other trials
 (`runtime.autotune_apart`, `runtime.autotune`): those cut what this one has chosen.
 
-A program runs first for as long as it takes to compile its rival; what was found is remembered on
-disk. Both ways give the same bits, or there is no trial.
+A program runs first for as long as it takes to plan and compile its rival; what was found is
+remembered on disk. Both ways give the same bits, or there is no trial.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from pyfuser.plan.search import Planned, seconds
 from pyfuser.plan.tile_size import BEYOND
 from pyfuser.runtime.autotune import flushes_until, spent
 from pyfuser.runtime.autotune_apart import STEADY, Make, choice_file, doubted
+from pyfuser.runtime.budget import planning
 from pyfuser.runtime.partial import Duel
 from pyfuser.runtime.program import Program
 from pyfuser.runtime.session import SESSION
@@ -54,8 +55,8 @@ UNSURE: dict[str, type[Note]] = {
 
 NAMES = (SWEEPS, *UNSURE)
 
-MAX_CALLS = 64
-"""Of a trace that is planned once more for each of these."""
+FEW = 64
+"""Calls of a trace that is planned in no time; a longer one runs first for as long as it takes."""
 
 SCHEMA = 1
 
@@ -101,12 +102,18 @@ class Rivals:
 
     def _next(self, best: Program) -> Program:
         """What runs next: a rival, or the best until that is paid for, or for good."""
+        ran = sum(map(spent, best.launches))
         while self.open:
+            if not _does(best, self.open[0]):
+                self.open.pop(0)
+                continue
+            self._worth = self._paid + _planning(best)
+            if ran < self._worth:
+                return best
             rival = self._rival(best)
             if rival is not None:
-                more = NOW.running.trial_kernel * _new_launches(best, rival)
-                self._worth = self._paid + more
-                if sum(map(spent, best.launches)) < self._worth:
+                self._worth += NOW.running.trial_kernel * _new_launches(best, rival)
+                if ran < self._worth:
                     return best
                 self._paid = self._worth
                 with contextlib.suppress(PyFuserError):
@@ -123,8 +130,6 @@ class Rivals:
     def _rival(self, best: Program) -> Planned | None:
         """The plan that does without what is next; None if there is nothing to try."""
         name, trace = self.open[0], best.trace
-        if not _does(best, name):
-            return None
         rival = plan_for(best.given, less(self._able, (*self._without, name)))
         if (rival.trace, rival.plan.groups, rival.plan.sweeps) == (
             trace,
@@ -153,6 +158,12 @@ def _seconds(program: Program) -> list[float]:
     """
     first, *others = [launch.timing.latest for launch in program.launches]
     return [max(first, SESSION.took - sum(others)), *others]
+
+
+def _planning(program: Program) -> float:
+    """Seconds that planning a trace takes once more, if it is long."""
+    trace = program.given
+    return planning(trace) if len(trace.calls) > FEW else 0.0
 
 
 def _does(program: Program, name: str) -> bool:
@@ -203,8 +214,7 @@ def tried(
 
     make, able, judged: as of `Rivals`.
     """
-    few = len(program.given.calls) <= MAX_CALLS
-    if not (few and any(_does(program, name) for name in NAMES) and doubted(program)):
+    if not (any(_does(program, name) for name in NAMES) and doubted(program)):
         return judged(program)
     names = parsed(read_own(choice_file(program, "rivals")) or b"")
     if names is None:

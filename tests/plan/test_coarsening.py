@@ -12,11 +12,13 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Assign, While
 from pyfuser.plan.capabilities import ALL
 from pyfuser.plan.plan import Plan
+from pyfuser.plan.rewrite import Change
 from pyfuser.plan.rewrites import coarsen
 from pyfuser.plan.rewrites.coarsen import Coarsened, coarsened_call, factor_to, may_coarsen
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import TraceShape, shape_of
-from tests.analysis.build import S, View, call, region, workunit
+from tests.analysis.build import S, View, call, loop, region, workunit
+from tests.analysis.build import trace as build_trace
 from tests.fuzz.harness import _Memory, check_interpreted, lowered
 from tests.fuzz.oracle import run
 from tests.fuzz.program import Base, Call, Program, Statement
@@ -230,6 +232,37 @@ def test_a_small_gain_is_left_alone():
     trace, _, plan = searching("coarsen", gain=0.99)(trace_of(program))
     assert not plan.of(Coarsened)
     assert [call.space.size for call in trace.calls] == [N * C, N]
+
+
+@pytest.mark.parametrize(
+    ("factor", "temporary", "loses"),
+    [
+        (4, (), False),
+        (5, (), True),
+        (5, (1,), True),
+        (5, (0, 1), False),
+        (12, (), False),
+        (15, (), True),
+        (20, (), False),
+    ],
+)
+def test_short_rows_that_are_no_whole_vectors_lose_them(factor, temporary, loses):
+    """But those of temporaries: they become locals."""
+    i, x, y = S("i"), View("x"), View("y")
+    shape = call(
+        workunit("w", [i], [x, y], [x[i] << y[i] * 2.0]), 240, region(0, 240), region(1, 240)
+    )
+    change = Change(coarsened_call(shape, factor), Coarsened(0, factor))
+    given = build_trace(shape, temporary=temporary)
+    assert (coarsen._lost_vectors(given, {0: change}) > 0.0) is loses
+
+
+def test_what_has_no_vectors_loses_none():
+    i, k, x, y = S("i"), S("k"), View("x"), View("y")
+    again = loop(k, 0, 3, [x[i] << y[i] * 2.0])
+    shape = call(workunit("w", [i], [x, y], [again]), 240, region(0, 240), region(1, 240))
+    change = Change(coarsened_call(shape, 5), Coarsened(0, 5))
+    assert coarsen._lost_vectors(build_trace(shape), {0: change}) == 0.0
 
 
 def test_an_engine_may_have_no_use_for_it():

@@ -12,17 +12,16 @@ scans, whose bits depend on what is one iteration. The law of fusion for the coa
 for equal rows of every pair of iterations that touch one byte; inside a row the calls keep the
 order of the program.
 
-The cost. Rows must be many, and short. Where neighbours were the lanes of vectors, iterations whose
-elements lie a short row apart in memory are none, though rows of temporaries become locals, in
-lanes: what the arithmetic takes longer is added to what the model says. A call that finds nothing
-to share its rows with stays as it was.
+The cost. Rows must be many, and short. Neighbours were the lanes of vectors; those of a short row
+that is no number of whole vectors are none, unless it becomes a local, as rows of temporaries do:
+what the arithmetic takes longer is added to what the model says. A call that finds nothing to share
+its rows with stays as it was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import atomics, effects
 from pyfuser.ir.nodes import For, While, Workunit
 from pyfuser.ir.visit import assigned, statements
@@ -36,14 +35,16 @@ from pyfuser.support.caches import cached
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape, known_scalars
-from pyfuser.tuning.target import host
 from pyfuser.tuning.thresholds import NOW
 
 MAX_FACTOR = 256
 """Iterations that one may stand for; longer rows are loops worth threads of their own."""
 
-LONG = 4
-"""Vectors of doubles in a row, from which on the row is a loop of vectors itself."""
+LANES = 4
+"""Doubles in a vector of 32 bytes: a row of so many needs no wider ones."""
+
+LONG = 16
+"""Iterations of a row that loses little where it ends amid a vector."""
 
 
 @cached(1024)
@@ -164,15 +165,15 @@ def _lost_vectors(given: TraceShape, changes: Changes) -> float:
     """Seconds that arithmetic takes longer without vectors; threads of a GPU are no lanes."""
     if on_gpu(given):
         return 0.0
-    lanes = host().vector_bytes // DType.FLOAT64.size
     calls = [
         given.calls[n]
         for n, change in changes.items()
-        if _factor(change) < LONG * lanes
+        if _factor(change) % LANES
+        and _factor(change) < LONG
         and _is_straight(given.calls[n].workunit)
         and _touches_memory(given, given.calls[n])
     ]
-    return seconds_of((lanes - 1) * sum(map(operations, calls)), given)
+    return seconds_of((LANES - 1) * sum(map(operations, calls)), given)
 
 
 def _factor(change: Change) -> int:
