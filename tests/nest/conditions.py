@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, log, sin
+from math import exp, log, sin, sqrt
 
 import pykokkos as pk
 
@@ -526,3 +526,21 @@ def either(i, x, y, low, high):
 def guarded_sum(i, acc, x, low, high):
     if i >= low and i < high:
         acc += x[i]
+
+
+@body("split-guards", n=600)
+def guarded_map_before_a_sum(i, acc, x, y, z, low, high, start, stop):
+    t: float = x[i] * 1.5 + sqrt(x[i] * x[i] + 2.0) / (x[i] + 9.0) + sqrt(y[i] + 3.0)
+    if i >= low and i < high:
+        z[i] = t + y[i] * y[i]
+    if i >= start:
+        z[i] += t / (y[i] + 3.0) + stop
+    acc += z[i] * t + sqrt(t + 4.0)
+
+
+@body("split-guards", n=31)
+def guarded_plane_before_a_sum(i, j, acc, a, b, u, low, stop):
+    t: float = a[i][j] * 1.5 + sqrt(a[i][j] * a[i][j] + 2.0) / (a[i][j] + 9.0) + sqrt(b[i][j] + 3.0)
+    if i >= low and j < stop:
+        u[i][j] = t + b[i][j]
+    acc += u[i][j] * t + sqrt(t + 4.0)

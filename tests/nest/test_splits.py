@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import linecache
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from pyfuser.ir.visit import all_expressions, map_body, statements
 from pyfuser.lower.lower import ScalarType, ViewType, lower
 from pyfuser.nest.build import nest_of
 from pyfuser.nest.interior import Interior, _is_part, interior
+from pyfuser.nest.passes.split_guards import inside_of_guards
 from pyfuser.pipeline import run_nest_passes
 from pyfuser.tuning.thresholds import DEFAULT
 from tests.nest import conditions  # noqa: F401
@@ -231,8 +233,12 @@ def wide_of(unit: Workunit) -> Workunit:
 
 
 def inside_of(unit: Workunit) -> Interior | None:
+    return interior(unit, 1, fresh_of(unit), DEFAULT)
+
+
+def fresh_of(unit: Workunit) -> Callable[[str, DType], Sym]:
     uids = count(1 + max(sym.uid for sym in all_syms(unit)))
-    return interior(unit, 1, lambda name, dtype: Sym(name, next(uids), dtype), DEFAULT)
+    return lambda name, dtype: Sym(name, next(uids), dtype)
 
 
 def all_hold(unit: Workunit, inside: Interior) -> Callable[..., bool]:
@@ -294,6 +300,49 @@ def test_inside_the_body_does_what_it_did(seed):
             tried += 1
             np.testing.assert_array_equal(run(short, first, last, other, values), expected)
     assert tried or seed % 4
+
+
+BOUNDS = ("i >= n", "i < m", "o >= k", "o < m", "i >= k", "i < n", "o < k")
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_where_sums_are_guards_hold_inside_and_nowhere_else(seed):
+    """For random guards and blocks: the tests of a block hold where all guards do."""
+    rng = random.Random(seed)
+    found = Counter()
+    for _ in range(6):
+        guards = [rng.sample(BOUNDS, rng.randint(1, 3)) for _ in range(rng.randint(1, 2))]
+        text = "def asks(o, i, y, n, m, k, base):\n"
+        for number, guard in enumerate(guards, 1):
+            text += f"    if {' and '.join(guard)}:\n        y[i - base] = {number}\n"
+        unit = workunit_of(text)
+        unit = wide_of(unit) if seed % 2 else unit
+        inside = inside_of_guards(unit, 1, fresh_of(unit))
+        assert inside is not None
+        hold, short = all_hold(unit, inside), replace(unit, body=inside.body)
+        for _ in range(60):
+            first = rng.choice((0, 5, 1000, 2**31 - 12)) + rng.randint(-3, 3)
+            last = first + rng.choice((0, 1, 7, 14) if seed % 2 else (0, 1, 2))
+            values = [first + rng.randint(-3, 1), last + rng.randint(-1, 3), rng.randint(-3, first)]
+            values = [min(value, 2**31 - 1) for value in values]
+            other = rng.choice((values[2], values[1] - 1)) + rng.randint(-1, 1)
+            if not 0 <= other < 2**31 - 1 or not (seed % 2 or last < 2**31 - 1):
+                continue
+            named = dict(zip("nmk", values, strict=True), o=other)
+            asked = " and ".join(chain(*guards))
+            every = eval(asked, {}, named | {"i": first}) and eval(asked, {}, named | {"i": last})
+            inner = hold(first, last, other, *values, first)
+            assert inner == (every and last < 2**31)
+            found[inner] += 1
+            if inner:
+                expected = run(unit, first, last, other, values)
+                np.testing.assert_array_equal(run(short, first, last, other, values), expected)
+    assert min(found[True], found[False]) > 10
+
+
+def test_a_body_without_guards_has_no_inside():
+    unit = workunit_of("def asks(o, i, y, n, m, k, base):\n    y[i - base] = 1\n")
+    assert inside_of_guards(unit, 1, fresh_of(unit)) is None
 
 
 def test_where_32_bits_may_wrap_nothing_is_inside():

@@ -55,7 +55,7 @@ from pyfuser.nest.build import (
 )
 from pyfuser.nest.interior import Interior, both, interior
 from pyfuser.nest.nodes import Ask, Function, Loop, Nest, Run, number
-from pyfuser.nest.passes.split_guards import AROUND, MIDDLE
+from pyfuser.nest.passes.split_guards import AROUND, MIDDLE, inside_of_guards
 from pyfuser.support.passes import left_out
 
 WIDEST = 16
@@ -91,11 +91,18 @@ def split_conditions(nest: Nest) -> Nest:
     return replace(nest, functions=(*blocks.functions, *parts, loop))
 
 
-def inside_of_sums(nest: Nest, axis: int) -> Interior | None:
-    """How blocks of a sum's terms along an axis run inside; None where they run as they are."""
-    if nest.spec.checked or nest.serial or left_out("split-conditions"):
-        return None
-    return interior(nest.workunit, axis, nest.fresh, nest.spec.tuning)
+def inside_of_sums(nest: Nest, axis: int) -> tuple[Interior | None, str]:
+    """How blocks of a sum's terms along an axis run inside, and the pass whose conditions ended
+    there; None where they run as they are.
+    """
+    if nest.spec.checked or nest.serial:
+        return None, ""
+    found = None
+    if not left_out("split-conditions"):
+        found = interior(nest.workunit, axis, nest.fresh, nest.spec.tuning)
+    if found is not None or left_out("split-guards"):
+        return found, "split-conditions"
+    return inside_of_guards(nest.workunit, axis, nest.fresh), "split-guards"
 
 
 def inside(nest: Nest, found: Interior, axis: int, name: str = INSIDE) -> Function:

@@ -4,12 +4,13 @@ A body may have parts for a smaller box than its loop's (see `ir.guarded`). The 
 have in common runs a body without guards, which vectorises as the parts do alone; what lies around
 it, a slab before and one behind along each axis, runs the body with all guards, so that it does not
 matter which box begins or ends first. Iterations of a map are unordered, and of one axis the order
-stays as it is.
+stays as it is. Where there are sums, their blocks stay as they are, and each is asked whether it is
+in the middle (see `passes.tile_sums`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pyfuser.ir.dtypes import DType
@@ -29,8 +30,11 @@ from pyfuser.ir.nodes import (
     Select,
     Stmt,
     Sym,
+    Unary,
+    Workunit,
 )
 from pyfuser.nest.build import LOOP, at_axis, box, over_box, values, whole
+from pyfuser.nest.interior import Interior
 from pyfuser.nest.nodes import Function, Loop, Nest, Run, number, wide
 from pyfuser.support.records import dataclass
 
@@ -74,6 +78,36 @@ def split_guards(nest: Nest) -> Nest:
     else:
         body = (_boxes(nest, limits, values(low), values(high)),)
     return replace(nest, functions=(*parts, Function(LOOP, low, high, body=body)))
+
+
+# law
+def inside_of_guards(
+    workunit: Workunit, axis: int, fresh: Callable[[str, DType], Sym]
+) -> Interior | None:
+    """How blocks of iterations along an axis run where all guards hold; None if there are none.
+
+    fresh: as of `interior`.
+    """
+    found = unguarded(workunit)
+    if found is None:
+        return None
+    first, last = fresh("first", DType.INT64), fresh("last", DType.INT64)
+    tests = [
+        _holds(bound, Read(last if bound.upper else first))
+        if bound.sym == workunit.indices[axis]
+        else _holds(bound, Read(bound.sym))
+        for bound in found.bounds
+    ]
+    if any(bound.limit.dtype is DType.INT32 for bound in found.bounds):
+        tests += [Unary("!", _changes(Read(end)), DType.BOOL) for end in (first, last)]
+    return Interior(found.body, tuple(tests), first, last)
+
+
+def _holds(bound: Bound, index: Expr) -> Expr:
+    own, limit = index, Read(bound.limit)
+    if own.dtype is not limit.dtype:
+        own = Cast(own, limit.dtype)
+    return Compare("<" if bound.upper else ">=", own, limit)
 
 
 # law: True

@@ -39,11 +39,11 @@ def tile_sums(nest: Nest) -> Nest:
     arrays = {sym: nest.fresh(f"{nest.name(sym)}_terms", sym.dtype) for sym in sums}
     kept = sum(sym.dtype.size for sym in sums)
     blocks = blocks_of(nest, kept, max(lanes_of(nest, sums), LANES))
-    functions = _terms_functions(blocks, arrays, kept)
+    functions, split = _terms_functions(blocks, arrays, kept)
     groups, how = groups_of(blocks, arrays), "split-accumulators"
     if groups is None and len(functions) == 1:
         groups, how = promoted(blocks, arrays), "promote-sums"
-    passes = [*blocks.passes, *["split-conditions"] * (len(functions) > 1)]
+    passes = [*blocks.passes, *([split] if split else [])]
     size, most, lanes = blocks.size, 0, LANES
     if groups is not None:
         functions, size, lanes = (*functions, groups.function), groups.block, groups.lanes
@@ -58,17 +58,19 @@ def tile_sums(nest: Nest) -> Nest:
     return replace(blocks.nest, functions=functions, passes=(*nest.passes, *passes))
 
 
-def _terms_functions(blocks: Blocks, arrays: Mapping[Sym, Sym], kept: int) -> tuple[Function, ...]:
+def _terms_functions(
+    blocks: Blocks, arrays: Mapping[Sym, Sym], kept: int
+) -> tuple[tuple[Function, ...], str]:
     """What computes the terms of a block, the last one; inside, without conditions on the index.
 
-    A block at an end of a row has one iteration that is not. kept: bytes of the terms of an
-    iteration.
+    With it, the name of the pass that did so. A block at an end of a row has one iteration that is
+    not inside. kept: bytes of the terms of an iteration.
     """
     nest = blocks.nest
     last = nest.rank - 1
-    found = inside_of_sums(nest, last) if blocks.single else None
+    found, split = inside_of_sums(nest, last) if blocks.single else (None, "")
     if found is None:
-        return (_terms_function(blocks, arrays, TERMS),)
+        return (_terms_function(blocks, arrays, TERMS),), ""
     middle = blocks_of(nest.of(found.body), kept, blocks.size)
     at, count = map(local, ("at", "count"))
     names, given = (MIDDLE, AROUND), tuple(arrays.values())
@@ -76,12 +78,13 @@ def _terms_functions(blocks: Blocks, arrays: Mapping[Sym, Sym], kept: int) -> tu
     test = inside(nest, found, last)
     trimmed = Trimmed(at, count, given, values(others), test.name, *names, WIDEST)
     params = (at.sym, count.sym, *given, *others)
-    return (
+    functions = (
         test,
         replace(_terms_function(blocks, arrays, AROUND), inline=False),
         _terms_function(middle, arrays, MIDDLE),
         Function(TERMS, params=params, arrays=given, body=(trimmed,), inline=True),
     )
+    return functions, split
 
 
 def _terms_function(blocks: Blocks, arrays: Mapping[Sym, Sym], name: str) -> Function:
