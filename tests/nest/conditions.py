@@ -544,3 +544,29 @@ def guarded_plane_before_a_sum(i, j, acc, a, b, u, low, stop):
     if i >= low and j < stop:
         u[i][j] = t + b[i][j]
     acc += u[i][j] * t + sqrt(t + 4.0)
+
+
+@body("distribute", n=300)
+def guarded_loop_of_terms(i, acc, x, y, z, low, high, start):
+    """Loops of terms are added up in blocks, but not inside an `if`: it has to stay."""
+    z[i] = sqrt(x[i] * x[i] + 2.0) / (x[i] + 9.0) + sqrt(y[i] + 3.0) + start
+    if i >= low and i < high:
+        for k in range(40):
+            acc += z[i] * k + y[i] / (x[i] + 2.0)
+
+
+@body(n=300)
+def loop_of_terms_in_a_branch(i, acc, x, y, n):
+    if i > 2:
+        for k in range(40):
+            acc += x[min(max(i + k - 20, 0), n - 1)] * y[min(max(i - k, 0), n - 1)]
+
+
+@body("split-conditions", n=300)
+def loop_in_a_branch_beside_a_sum(i, acc, x, y, z, n):
+    t: float = 0.0
+    if i > 2:
+        for k in range(40):
+            t += x[min(max(i + k - 20, 0), n - 1)] * y[min(max(i - k, 0), n - 1)]
+    z[i] = t
+    acc += t

@@ -36,14 +36,16 @@ from pyfuser.ir.nodes import (
     Const,
     Declare,
     Expr,
+    For,
     If,
     Read,
     Select,
     Stmt,
     Sym,
     While,
+    Workunit,
 )
-from pyfuser.ir.visit import reads
+from pyfuser.ir.visit import assigned, reads, statements
 from pyfuser.nest.build import (
     LOOP,
     at_axis,
@@ -95,7 +97,7 @@ def inside_of_sums(nest: Nest, axis: int) -> tuple[Interior | None, str]:
     """How blocks of a sum's terms along an axis run inside, and the pass whose conditions ended
     there; None where they run as they are.
     """
-    if nest.spec.checked or nest.serial:
+    if nest.spec.checked or nest.serial or _adds_in_branches(nest.workunit):
         return None, ""
     found = None
     if not left_out("split-conditions"):
@@ -103,6 +105,20 @@ def inside_of_sums(nest: Nest, axis: int) -> tuple[Interior | None, str]:
     if found is not None or left_out("split-guards"):
         return found, "split-conditions"
     return inside_of_guards(nest.workunit, axis, nest.fresh), "split-guards"
+
+
+# law: False
+def _adds_in_branches(unit: Workunit) -> bool:
+    """Whether a loop in an `if` adds terms: in order there, but in blocks once that is gone."""
+    sums = {accumulator.sym for accumulator in unit.accumulators}
+    return any(
+        isinstance(stmt, If)
+        and any(
+            isinstance(part, (For, While)) and sums & assigned(part.body)
+            for part in statements((*stmt.then, *stmt.orelse))
+        )
+        for stmt in statements(unit.body)
+    )
 
 
 def inside(nest: Nest, found: Interior, axis: int, name: str = INSIDE) -> Function:

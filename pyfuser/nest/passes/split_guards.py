@@ -33,6 +33,7 @@ from pyfuser.ir.nodes import (
     Unary,
     Workunit,
 )
+from pyfuser.ir.visit import assigned
 from pyfuser.nest.build import LOOP, at_axis, box, over_box, values, whole
 from pyfuser.nest.interior import Interior
 from pyfuser.nest.nodes import Function, Loop, Nest, Run, number, wide
@@ -86,10 +87,13 @@ def inside_of_guards(
 ) -> Interior | None:
     """How blocks of iterations along an axis run where all guards hold; None if there are none.
 
-    fresh: as of `interior`.
+    Or if they guard terms: a loop of terms is added up in blocks, but not inside an `if`. fresh: as
+    of `interior`.
     """
     found = unguarded(workunit)
-    if found is None:
+    sums = {accumulator.sym for accumulator in workunit.accumulators}
+    guarded = tuple(stmt for stmt in workunit.body if isinstance(stmt, If))
+    if found is None or sums & assigned(guarded):
         return None
     first, last = fresh("first", DType.INT64), fresh("last", DType.INT64)
     tests = [
