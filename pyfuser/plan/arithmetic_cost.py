@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pyfuser.ir.weights import arithmetic
-from pyfuser.plan.cost_model import machine_for
+from pyfuser.plan.cost_model import machine_for, on_gpu
 from pyfuser.support.settings import SETTINGS
-from pyfuser.trace.call import GPU_SPACES
 from pyfuser.trace.shape import CallShape, TraceShape, known_scalars
 
 OPERATION = 5e-11
@@ -21,13 +20,8 @@ def operations(call: CallShape) -> int:
     return call.space.size * arithmetic(call.workunit, scalars)
 
 
-def seconds_of(count: int, trace: TraceShape) -> float:
-    """Seconds of so many additions, by all that runs the trace."""
+def operation(trace: TraceShape) -> float:
+    """Seconds of an addition, by all that runs the trace."""
     if on_gpu(trace):
-        return count / (BALANCE * machine_for(trace).bandwidth)
-    return count * OPERATION / SETTINGS.threads
-
-
-def on_gpu(trace: TraceShape) -> bool:
-    """Whether a GPU runs calls of a trace."""
-    return any(call.space.execution in GPU_SPACES for call in trace.calls)
+        return 1.0 / (BALANCE * machine_for(trace).bandwidth)
+    return OPERATION / SETTINGS.threads

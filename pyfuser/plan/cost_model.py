@@ -173,8 +173,12 @@ def cost_model(trace: TraceShape) -> CostModel:
 
 def machine_for(trace: TraceShape) -> Machine:
     """What runs a trace: the GPU, if any call does."""
-    on_gpu = any(call.space.execution in GPU_SPACES for call in trace.distinct)
-    return tuning_gpu.known().machine if on_gpu else known().machine
+    return tuning_gpu.known().machine if on_gpu(trace) else known().machine
+
+
+def on_gpu(trace: TraceShape) -> bool:
+    """Whether a GPU runs calls of a trace."""
+    return any(call.space.execution in GPU_SPACES for call in trace.distinct)
 
 
 @cached(4)

@@ -87,8 +87,8 @@ def inside_of_guards(
 ) -> Interior | None:
     """How blocks of iterations along an axis run where all guards hold; None if there are none.
 
-    Or if they guard terms: a loop of terms is added up in blocks, but not inside an `if`. fresh: as
-    of `interior`.
+    Or if an `if` adds terms, whose order must not depend on where guards hold. fresh: as of
+    `interior`.
     """
     found = unguarded(workunit)
     sums = {accumulator.sym for accumulator in workunit.accumulators}

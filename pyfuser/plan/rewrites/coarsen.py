@@ -25,8 +25,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pyfuser.ir.effects import atomics, effects
 from pyfuser.ir.nodes import For, While, Workunit
 from pyfuser.ir.visit import assigned, statements
-from pyfuser.plan.arithmetic_cost import on_gpu, operations, seconds_of
-from pyfuser.plan.cost_model import cost_model
+from pyfuser.plan.arithmetic_cost import operation, operations
+from pyfuser.plan.cost_model import cost_model, on_gpu
 from pyfuser.plan.legality import mergeable
 from pyfuser.plan.plan import Note, Told
 from pyfuser.plan.rewrite import UNSURE, Change, Changes, Option, Rewrite
@@ -173,7 +173,7 @@ def _lost_vectors(given: TraceShape, changes: Changes) -> float:
         and _is_straight(given.calls[n].workunit)
         and _touches_memory(given, given.calls[n])
     ]
-    return seconds_of((LANES - 1) * sum(map(operations, calls)), given)
+    return (LANES - 1) * sum(map(operations, calls)) * operation(given)
 
 
 def _factor(change: Change) -> int:

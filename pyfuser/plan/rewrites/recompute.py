@@ -28,7 +28,7 @@ from pyfuser.analysis.layout import byte_range
 from pyfuser.analysis.liveness import liveness
 from pyfuser.ir.effects import effects
 from pyfuser.ir.nodes import Workunit
-from pyfuser.plan.arithmetic_cost import operations, seconds_of
+from pyfuser.plan.arithmetic_cost import operation, operations
 from pyfuser.plan.cost_model import machine_for
 from pyfuser.plan.legality import mergeable
 from pyfuser.plan.plan import Note, Plan, Told
@@ -139,6 +139,7 @@ class _Rewriter:
         self._free = launches is None
         self._own = own or not self._free
         self._machine = machine_for(trace)
+        self._operation = operation(trace)
         self._touches = {
             kind: tuple(touches(call))
             for kind, call in dict(zip(trace.kinds, trace.calls, strict=True)).items()
@@ -227,7 +228,7 @@ class _Rewriter:
         saved = machine.launch + (1 + machine.stores) * (high - low + 1) / machine.bandwidth
         more = operations(changed) - operations(call)
         less = operations(source) if self.trace.clusters[region.cluster].temporary else 0
-        return seconds_of(more - less, self.trace) < saved
+        return (more - less) * self._operation < saved
 
 
 def _own(place: int, call: CallShape) -> tuple[tuple[int, int], ...]:
@@ -260,7 +261,7 @@ def _work(given: TraceShape, changes: Changes) -> float:
 def again(given: TraceShape, trace: TraceShape, places: Iterable[int]) -> float:
     """Seconds of the arithmetic that some calls of a trace do beside what they were given."""
     more = sum(operations(trace.calls[n]) - operations(given.calls[n]) for n in places)
-    return seconds_of(more, given)
+    return more * operation(given)
 
 
 # --------------------------------------------------------------------------- the rewrite
