@@ -119,6 +119,9 @@ PyObject *unmade_array(PyObject *strides, PyObject *shape, PyObject *dtype, PyOb
 PyObject *recordable(PyObject *x);
 int record_part(PyObject *x, PyObject *out);
 extern PyObject *copies;  /* the operation */
+PyObject *field_of(PyObject *x, PyObject *name);
+PyObject *viewed(PyObject *const *args, Py_ssize_t count);
+PyObject *entries_of(PyObject *x);
 PyObject *joined(const char *how, PyObject *arrays, PyObject *axis, int *due);
 int bind_operations(PyObject *operations, PyObject *by_ufunc);
 extern PyMethodDef RECORDING[];

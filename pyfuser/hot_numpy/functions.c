@@ -6,9 +6,11 @@ typedef struct {
     vectorcallfunc vectorcall;
     PyObject *numpys, *python;
     PyObject *operation;  /* what is recorded, or a table of that, or how arrays are joined, or NULL */
+    PyObject *methods;    /* of a ufunc, once they were asked for, by name; or NULL */
     int costly;  /* as in names.h, and as below */
     int first;   /* whether the first argument is an array of ours */
-    int ufunc;   /* whether it is a ufunc of one result, whose last argument may take it */
+    int ufunc;   /* whether it is a ufunc, whose last argument may take its result if that is one */
+    int out;     /* whether an array may be named that takes the result */
     int arrays;  /* arguments that are arrays, at most: an array after these is one for the result */
     int few;     /* what `few` computes; -1: not looked for yet */
 } Direct;
@@ -17,8 +19,9 @@ typedef struct {
    NUMBERS: no argument is an array. RIPENS: Python may record it in functions of the program that are ripe.
    SUMS: likewise; of all elements, from that many on it adds up in an order of its own. STORES: it writes the
    first argument. PAIRS: the result has an element for each pair of theirs. RESHAPES: it is the first argument
-   with other axes. JOINS: the first argument is a list of arrays; recorded as RIPENS. */
-enum { MOST = 16, KEEPS = 2, CREATES = 3, NUMBERS = 4, RIPENS = 5, SUMS = 6, STORES = 7, PAIRS = 8, RESHAPES = 9, JOINS = 10, NESTED = 8 };
+   with other axes. JOINS: the first argument is a list of arrays; recorded as RIPENS. VIEWS: it is the first
+   argument with elements of another type. */
+enum { MOST = 16, KEEPS = 2, CREATES = 3, NUMBERS = 4, RIPENS = 5, SUMS = 6, STORES = 7, PAIRS = 8, RESHAPES = 9, JOINS = 10, VIEWS = 11, NESTED = 8 };
 
 /* The arguments of a call: those by position, then those that are named. */
 typedef struct {
@@ -47,8 +50,8 @@ static int is_shape(PyObject *name) { return PyUnicode_CompareWithASCIIString(na
 static PyObject *out_of(Direct *self, const Arguments *given)
 {
     PyObject *out = NULL;
-    if (!self->ufunc || given->count + given->named < self->arrays + 1) return NULL;
-    if (given->count == self->arrays + 1 && !given->named) out = given->all[self->arrays];
+    if (!self->out || given->count + given->named < self->arrays + 1) return NULL;
+    if (self->ufunc && given->count == self->arrays + 1 && !given->named) out = given->all[self->arrays];
     if (given->count > self->arrays) return out != NULL && IS_OURS(out) && SLOT(out, K.x.writeable) != Py_False ? out : NULL;
     for (Py_ssize_t n = 0; n < given->named; n++) {
         PyObject *name = PyTuple_GET_ITEM(given->names, n);
@@ -84,7 +87,8 @@ static PyObject *given_for(PyObject *x, Py_ssize_t least, int any)
     PyObject *entries = is_list ? PyList_New(count) : PyTuple_New(count);
     for (Py_ssize_t n = 0; entries != NULL && n < count; n++) {
         PyObject *entry = PySequence_Fast_GET_ITEM(x, n);
-        PyObject *array = IS_OURS(entry) ? at_once(entry, least) : is_scalar(entry) ? entry : NULL;
+        int numbers = is_scalar(entry) || ((PyList_CheckExact(entry) || PyTuple_CheckExact(entry)) && has_numbers(entry, 0));
+        PyObject *array = IS_OURS(entry) ? at_once(entry, least) : numbers ? entry : NULL;
         if (array == NULL) Py_CLEAR(entries);
         else if (is_list) PyList_SET_ITEM(entries, n, Py_NewRef(array));
         else PyTuple_SET_ITEM(entries, n, Py_NewRef(array));
@@ -383,11 +387,13 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t count, PyO
 {
     Direct *self = (Direct *)object;
     Arguments given = {args, PyVectorcall_NARGS(count), names == NULL ? 0 : PyTuple_GET_SIZE(names), names};
-    PyObject *numpys[MOST], *out = out_of(self, &given);
+    PyObject *numpys[MOST], *out = out_of(self, &given), *made = NULL;
     int due = 0;
-    PyObject *made = self->costly == JOINS ? join(self, &given, &due) : record(self, &given, out);
+    if (self->costly == JOINS) made = join(self, &given, &due);
+    else if (self->costly == VIEWS) made = viewed(args, given.named ? 0 : given.count);
+    else made = record(self, &given, self->ufunc ? out : NULL);
     if (made != NULL || PyErr_Occurred()) return made;
-    if (due) return PyObject_Vectorcall(self->python, args, given.count, names);
+    if (due || self->costly == VIEWS) return PyObject_Vectorcall(self->python, args, given.count, names);
     if (out != NULL) {
         PyObject *found = call_into(self, &given, out);
         if (found != NULL || PyErr_Occurred()) return found;
@@ -411,7 +417,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     Direct *self = (Direct *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     PyObject *operation = Py_None;
-    if (!PyArg_ParseTuple(args, "OOiii|O", &self->numpys, &self->python, &self->costly, &self->first, &self->arrays, &operation)) {
+    if (!PyArg_ParseTuple(args, "OOiii|Oi", &self->numpys, &self->python, &self->costly, &self->first, &self->arrays, &operation, &self->out)) {
         self->numpys = self->python = NULL;
         Py_DECREF(self);
         return NULL;
@@ -419,6 +425,10 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->vectorcall = call;
     self->few = -1;
     self->ufunc = !self->first && PyObject_HasAttrString(self->numpys, "nin");
+    PyObject *results = self->ufunc ? PyObject_GetAttrString(self->numpys, "nout") : NULL;
+    self->out |= results != NULL && PyLong_AsLong(results) == 1;
+    Py_XDECREF(results);
+    PyErr_Clear();
     Py_INCREF(self->numpys);
     Py_INCREF(self->python);
     self->operation = operation == Py_None ? NULL : Py_NewRef(operation);
@@ -431,16 +441,25 @@ static void drop(PyObject *object)
     Py_XDECREF(self->numpys);
     Py_XDECREF(self->python);
     Py_XDECREF(self->operation);
+    Py_XDECREF(self->methods);
     Py_TYPE(object)->tp_free(object);
 }
 
 /* All else is the Python function's. */
 static PyObject *of_python(PyObject *object, PyObject *name)
 {
-    PyObject *found = PyObject_GenericGetAttr(object, name);
+    Direct *self = (Direct *)object;
+    PyObject *found = self->methods == NULL ? NULL : PyDict_GetItemWithError(self->methods, name);
+    if (found != NULL) return Py_NewRef(found);
+    if (PyErr_Occurred()) return NULL;
+    found = PyObject_GenericGetAttr(object, name);
     if (found != NULL || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
     PyErr_Clear();
-    return PyObject_GetAttr(((Direct *)object)->python, name);
+    found = PyObject_GetAttr(self->python, name);
+    if (found == NULL || !self->ufunc || !Py_IS_TYPE(found, Py_TYPE(object))) return found;
+    if (self->methods == NULL) self->methods = PyDict_New();
+    if (self->methods == NULL || PyDict_SetItem(self->methods, name, found) < 0) Py_CLEAR(found);
+    return found;
 }
 
 static PyObject *doc(PyObject *object, void *unused)

@@ -11,7 +11,7 @@ enum {
 #undef BINARY
 #undef UNARY
 #undef ATTRIBUTE
-    m_lt, m_le, m_eq, m_ne, m_gt, m_ge, m_pow, m_rpow, m_ipow, m_getitem, m_setitem, m_delitem, m_len, m_array_ufunc, a_T, a_real, a_imag, COUNT
+    m_lt, m_le, m_eq, m_ne, m_gt, m_ge, m_pow, m_rpow, m_ipow, m_getitem, m_setitem, m_delitem, m_len, m_iter, m_array_ufunc, a_T, a_real, a_imag, COUNT
 };
 
 static const char *NAMES[] = {
@@ -23,7 +23,7 @@ static const char *NAMES[] = {
 #undef UNARY
 #undef ATTRIBUTE
     "__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__", "__pow__", "__rpow__", "__ipow__",
-    "__getitem__", "__setitem__", "__delitem__", "__len__", "__array_ufunc__", "T", "real", "imag",
+    "__getitem__", "__setitem__", "__delitem__", "__len__", "__iter__", "__array_ufunc__", "T", "real", "imag",
 };
 
 static PyObject *python[COUNT], *names[COUNT];
@@ -340,11 +340,20 @@ static Py_ssize_t length(PyObject *x)
     return count;
 }
 
+static PyObject *iterate(PyObject *x)
+{
+    PyObject *found = entries_of(x);
+    return found != NULL || PyErr_Occurred() ? found : PyObject_CallOneArg(python[m_iter], x);
+}
+
 static int on_devices(void) { return SLOT(K.use, K.u.devices) == Py_True; }
 
 static PyObject *get(PyObject *x, PyObject *key)
 {
-    if (!is_basic(key)) return selected(x, key);
+    if (!is_basic(key)) {
+        PyObject *field = PyUnicode_CheckExact(key) ? field_of(x, key) : NULL;
+        return field != NULL || PyErr_Occurred() ? field : selected(x, key);
+    }
     PyObject *array = SLOT(x, K.x.array);
     if (array == NULL || array == Py_None || !IS_OURS(x) || on_devices()) {
         int known = IS_OURS(x) && (on_devices() || (array == Py_None && is_pending(x)));
@@ -524,7 +533,7 @@ static PyType_Slot SLOTS[] = {
     {Py_nb_inplace_xor, do_ixor}, {Py_nb_inplace_lshift, do_ilshift}, {Py_nb_inplace_rshift, do_irshift},
     {Py_nb_inplace_power, do_ipower},
     {Py_nb_negative, do_neg}, {Py_nb_positive, do_pos}, {Py_nb_absolute, do_abs}, {Py_nb_invert, do_invert},
-    {Py_tp_richcompare, compare}, {Py_mp_subscript, get}, {Py_mp_ass_subscript, set}, {Py_mp_length, length},
+    {Py_tp_richcompare, compare}, {Py_mp_subscript, get}, {Py_mp_ass_subscript, set}, {Py_mp_length, length}, {Py_tp_iter, iterate},
     {Py_tp_getset, ATTRIBUTES}, {Py_tp_methods, METHODS}, {0},
 };
 

@@ -11,8 +11,8 @@ import numpy as np
 from pyfuser.frontends.numpy import apply
 from pyfuser.frontends.numpy.along import REDUCTIONS, along_axis
 from pyfuser.frontends.numpy.as_program import as_program
-from pyfuser.frontends.numpy.at_once import ANY, MOST, RESHAPES, at_once, kind_of
-from pyfuser.frontends.numpy.fallbacks import method_of
+from pyfuser.frontends.numpy.at_once import ANY, MOST, RESHAPES, STORES, VIEWS, at_once, kind_of
+from pyfuser.frontends.numpy.fallbacks import in_place, method_of
 from pyfuser.frontends.numpy.flags import Flags
 from pyfuser.frontends.numpy.indexing import Indexing
 from pyfuser.frontends.numpy.layout import is_c_order
@@ -426,6 +426,7 @@ for _names, _kind in (
     (("astype", "copy", "flatten"), MOST),
     (("transpose", "swapaxes", "squeeze", "ravel"), ANY),
     (("reshape",), RESHAPES),
+    (("view",), VIEWS),
 ):
     for _name in _names:
         _method = at_once(
@@ -433,4 +434,7 @@ for _names, _kind in (
             operation=_OPERATIONS.get(_name),
         )  # fmt: skip
         setattr(Array, _name, _method)
+for _name in ("sort", "partition"):
+    _method = at_once(getattr(np.ndarray, _name), in_place(_name), STORES, method=True)
+    setattr(Array, _name, _method)
 Array.item = at_once(np.ndarray.item, Array.item, size=ANY, method=True)  # type: ignore[method-assign]

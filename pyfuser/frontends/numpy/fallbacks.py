@@ -43,6 +43,16 @@ def method_of(x: Any, name: str) -> Callable[..., Any]:
     return method
 
 
+def in_place(name: str) -> Callable[..., Any]:
+    """A method that changes an array, as NumPy does it."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return method_of(self, name)(*args, **kwargs)
+
+    method.__name__ = name
+    return method
+
+
 GENERATORS: dict[str, Any] = {}
 """Of the module `random`: what makes generators, see `generators.py`."""
 

@@ -21,6 +21,7 @@ from pyfuser.frontends.numpy.at_once import (
     JOINS,
     KEEPS,
     NUMBERS,
+    PAIRS,
     RIPENS,
     STORES,
     at_once,
@@ -106,7 +107,7 @@ def _own() -> dict[str, Any]:
     names |= {"fallbacks": fallbacks, "set_space": set_space}
     names |= {name: getattr(functions, name) for name in _FUNCTIONS}
     for name in _REARRANGED:
-        arrays, joins = 2 if name in ("append", "pad") else 1, name in _JOINED
+        arrays, joins = 2 if name in ("append", "pad", "repeat") else 1, name in _JOINED
         numpys, python = getattr(np, name), getattr(rearranged, name)
         how = name if joins else None
         names[name] = at_once(numpys, python, JOINS if joins else RIPENS, arrays, operation=how)
@@ -125,7 +126,7 @@ def _own() -> dict[str, Any]:
             numpys = getattr(np.ndarray, name)
             names[name] = at_once(numpys, names[name], kind_of(name), first=True)
     names["where"] = at_once(np.where, names["where"], arrays=3, operation=WHERE)
-    names["clip"] = at_once(np.clip, names["clip"], arrays=3, operation=NAMED["clip"])
+    names["clip"] = at_once(np.clip, names["clip"], arrays=3, operation=NAMED["clip"], out=True)
     for name in ("zeros_like", "ones_like", "empty_like", "full_like", "copy"):
         names[name] = at_once(getattr(np, name), names[name], first=True)
     for name in ("zeros", "ones", "empty", "full"):
@@ -140,7 +141,7 @@ def _own() -> dict[str, Any]:
     for name, arrays in _STORING.items():
         python = function_of(getattr(np, name), name)
         names[name] = at_once(getattr(np, name), python, STORES, arrays, first=True)
-    names["outer"] = ufuncs.outer
+    names["outer"] = at_once(np.outer, ufuncs.outer, PAIRS, arrays=2, first=True)
     names["vectorize"] = vectorize
     names |= {name: Subscripted(getattr(np, name)) for name in ("mgrid", "ogrid", "r_", "c_")}
     names |= {alias: names[name] for alias, name in _ALIASES.items()}

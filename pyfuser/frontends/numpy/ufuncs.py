@@ -41,7 +41,8 @@ class ByPython:
         if count > self.numpy.nin:
             if "out" in kwargs:
                 return self.numpy(*args, **kwargs)  # raises
-            kwargs["out"] = args[self.numpy.nin :]
+            given = args[self.numpy.nin :]
+            kwargs["out"] = (*given, *[None] * (self.numpy.nout - len(given)))
             args = args[: self.numpy.nin]
         return apply.apply(self.numpy, args, kwargs)
 
@@ -128,7 +129,7 @@ ufunc: Any = ByPython if NUMPY is None else NUMPY.Function
 def of(function: np.ufunc) -> Any:
     """Our object for one of NumPy's ufuncs."""
     if function.nout > 1:
-        return ByPython(function)
+        return at_once(function, ByPython(function), MOST, function.nin)
     operation = OPERATIONS.get(function)
     lazy = ANY if operation is None else COSTLY if operation.costly else MOST
     return at_once(function, ByPython(function), lazy, function.nin, operation=operation)

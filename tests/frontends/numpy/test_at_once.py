@@ -165,6 +165,7 @@ def test_the_extension_computes() -> None:
     """Without a line of Python: its methods are none of the class in Python."""
     assert np.ndarray.__add__ is not Array.__add__
     x = np.arange(3.0)
+    np.sin(x)  # the first time that it is asked for, Python makes it
     seen = []
     sys.setprofile(lambda frame, event, argument: seen.append(event))
     try:
@@ -264,3 +265,138 @@ def test_arrays_that_were_broadcast_do_not_warn() -> None:
         warnings.simplefilter("error")
         one, other = np.broadcast_arrays(np.arange(2)[:, None], np.arange(3))
         assert one.tolist() == [[0, 0, 0], [1, 1, 1]] and other.shape == (2, 3)
+
+
+def test_fields_of_records_are_views() -> None:
+    x = np.zeros(4, dtype=[("place", "i4"), ("mass", "f8"), ("at", "f4", 3)])
+    mass, at = x["mass"], x["at"]
+    mass[1] = 2.5
+    at[2] = [1.0, 2.0, 3.0]
+    assert x[1]["mass"] == 2.5 and x["at"][2].tolist() == [1.0, 2.0, 3.0]
+    assert type(mass) is np.ndarray and mass.base is x and np.shares_memory(x, mass)
+    assert (mass.dtype, mass.strides, at.shape) == (np.float64, (24,), (4, 3))
+    assert x[1:]["mass"].tolist() == [2.5, 0.0, 0.0] and (mass * 2.0)[1] == 5.0
+    assert x[["mass", "place"]].dtype.names == ("mass", "place")
+    assert x[:0]["mass"].shape == (0,)
+    with pytest.raises(ValueError, match="no field of name charge"):
+        x["charge"]
+    with pytest.raises(IndexError):
+        np.zeros(3)["mass"]
+    x.flags.writeable = False
+    assert not x["mass"].flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        x["mass"][0] = 1.0
+
+
+def test_elements_as_of_another_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LIMITS, "most", 10)
+    x = np.arange(20.0)
+    words = x.view(np.uint64)
+    assert words.base is x and words.dtype == np.uint64
+    words[0] = np.array(1.5).view(np.uint64)
+    assert x[0] == 1.5
+    x += 1.0
+    assert TRACER.calls
+    assert x.view(np.int64)[3] == numpy.float64(4.0).view(numpy.int64)  # after what was pending
+    words += words - words
+    x *= 2.0
+    assert words[1] == numpy.float64(4.0).view(numpy.uint64)
+    assert x.view("u1").shape == (160,) and x[::2].view(np.int64).strides == (16,)
+    assert x.view(np.complex128).shape == (10,) and x.view().base is x
+    assert type(x.view(np.ndarray)) is np.ndarray
+    with pytest.raises(ValueError, match="last axis must be contiguous"):
+        x[::2].view(np.int32)
+    with pytest.raises(ValueError, match="smaller dtype"):
+        x.view([])
+    x.flags.writeable = False
+    assert not x.view(np.int64).flags.writeable
+
+
+def test_what_is_stored_while_an_array_is_gone_through_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(LIMITS, "most", 10)
+    x = np.arange(20.0)
+    seen = []
+    for n, value in enumerate(x):
+        seen.append(float(value))
+        if n == 4:
+            x += 100.0
+            assert TRACER.calls
+    assert seen[4:7] == [4.0, 105.0, 106.0] and len(seen) == 20
+    table = np.zeros((3, 4))
+    for row in table:
+        assert type(row) is np.ndarray and row.base is table
+        row += 1.0
+    assert table.sum() == 12.0
+    left = iter(x)
+    next(left)
+    assert operator.length_hint(left) == (0 if NUMPY is None else 19) and len(list(left)) == 19
+    assert list(left) == [] and next(left, None) is None
+    with pytest.raises(TypeError, match="0-d array"):
+        iter(np.array(1.0))
+    things = np.array([None, "a"], dtype=object)
+    assert [*things] == [None, "a"] and [*np.zeros(0)] == []
+
+
+def test_lists_of_numbers_among_arrays() -> None:
+    x = np.arange(3)
+    before = np.fallbacks()
+    assert np.concatenate(([7], x, (8, 9))).tolist() == [7, 0, 1, 2, 8, 9]
+    assert np.concatenate(([[1, 2, 3]], x[None])).tolist() == [[1, 2, 3], [0, 1, 2]]
+    assert np.repeat(x, np.array([2, 0, 1])).tolist() == [0, 0, 2]
+    assert np.outer(x, x).tolist() == [[0, 0, 0], [0, 1, 2], [0, 2, 4]]
+    if NUMPY is not None:
+        assert np.fallbacks() == before
+    with pytest.raises(ValueError, match="same number of dimensions"):
+        np.concatenate(([[1]], x))
+
+
+def test_clip_into_an_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.array([-1.0, 0.5, 2.0])
+    assert np.clip(x, 0, 1, out=x) is x and x.tolist() == [0.0, 0.5, 1.0]
+    other = np.zeros(3)
+    assert np.clip(x, 0.25, None, out=other) is other and other.tolist() == [0.25, 0.5, 1.0]
+    monkeypatch.setattr(LIMITS, "most", 2)
+    x += 3.0
+    np.clip(x, 0, 3.25, out=x)
+    assert x.tolist() == [3.0, 3.25, 3.25]
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        np.clip(x, 0, 1, out=x)
+
+
+def test_ufuncs_of_two_results_and_their_methods() -> None:
+    x = np.arange(5)
+    days, hours = np.divmod(x, 2)
+    assert days.tolist() == [0, 0, 1, 1, 2] and hours.tolist() == [0, 1, 0, 1, 0]
+    out = np.zeros(5), np.zeros(5)
+    assert np.modf(x / 2.0, out=out)[0] is out[0] and out[0].tolist() == [0.0, 0.5, 0.0, 0.5, 0.0]
+    assert np.frexp(8.0) == (0.5, 4)
+    whole = np.zeros(5, dtype=int)
+    found = np.divmod(x, np.array([2]), whole)
+    assert found[0] is whole and whole.tolist() == [0, 0, 1, 1, 2] and found[1][3] == 1
+    assert np.divmod.nout == 2 and np.divmod == numpy.divmod
+    assert np.add.reduce is np.add.reduce or NUMPY is None
+    assert np.bitwise_xor.reduce(x) == 4 and np.maximum.accumulate(x)[3] == 3
+    with pytest.raises(AttributeError):
+        _ = np.add.nothing
+
+
+def test_sorting_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.array([[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]])
+    row = x[1]
+    assert x.sort(axis=1) is None and x.tolist() == [[1, 2, 3], [0, 4, 5]]
+    row[0] = 9.0
+    row.sort()
+    assert x[1].tolist() == [4.0, 5.0, 9.0]
+    x.partition(1, axis=0)
+    monkeypatch.setattr(LIMITS, "most", 2)
+    x *= -1.0
+    x.sort()
+    assert x.tolist() == [[-3, -2, -1], [-9, -5, -4]]
+    with pytest.raises(ValueError, match="order"):
+        x.sort(order="mass")
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        x.sort()
