@@ -124,6 +124,7 @@ PLAN_STEPS = (
     Step("ring", "a wavefront over a periodic range closes around its ends"),
     Step("storage-folding", "a wavefront keeps only the rows that are still read"),
     Step("fuse-into-scan", "maps behind a scan run in its last pass"),
+    Step("unite-views", "parts of arrays that begin where these do are one parameter with them"),
     Step("size-generic", "plans of larger sizes serve traces whose sizes change"),
     Step("budget", "traces whose plan or kernels would cost more than they take run unfused"),
     Step(

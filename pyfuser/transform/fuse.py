@@ -1,8 +1,9 @@
 """Merge the workunits of a group into one kernel.
 
 The bodies are put one after the other over shared indices; those behind a scan's run in its last
-pass (see `plan.fuse_into_scan`). View arguments that are the same
-region become one parameter, which is what lets later passes forward values between calls.
+pass (see `plan.fuse_into_scan`). View arguments that are the same region become one parameter,
+which is what lets later passes forward values between calls; so do parts of one array and all of
+it (see `transform.parts`).
 Whether the calls may share a loop is not decided here (see `plan.legality`).
 
 What the merged code is follows from the group's form alone, which has no sizes in it: which
@@ -26,25 +27,32 @@ from pyfuser.trace.call import Space
 from pyfuser.trace.shape import ArgumentShape, RegionShape, ScalarShape
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Kernel, Slot
+from pyfuser.transform.parts import Part, in_wholes, wholes_of
 
 MAX_FORMS = 2048
 
 
 class CallForm(NamedTuple):
-    """A call of a group; `params[k]` is the number of the kernel's parameter for argument k."""
+    """A call of a group; `params[k]` is the number of the kernel's parameter for argument k.
+
+    parts: arguments that are parts of their parameters, and where their elements are in these.
+    """
 
     pattern: str
     workunit: Workunit
     params: tuple[int, ...]
+    parts: tuple[tuple[int, Part], ...] = ()
 
 
 class Form(NamedTuple):
     """A group without sizes; views are given by their parameters' numbers.
 
-    overlaps: pairs of views, and single ones, as in `Kernel`. dead, fresh: as in `Kernel`.
+    overlaps: pairs of views, and single ones, as in `Kernel`. dead, fresh: as in `Kernel`. slots:
+    which argument each parameter takes.
     """
 
     calls: tuple[CallForm, ...]
+    slots: tuple[Slot, ...]
     overlaps: frozenset[frozenset[int]]
     dead: frozenset[int]
     fresh: frozenset[int]
@@ -60,24 +68,34 @@ def form_of(group: GroupShape) -> Form:
     """The form of a group: equal regions are one parameter, and so are equal known scalars."""
     shared: dict[object, int] = {}
     views: dict[int, RegionShape] = {}
+    slots: list[Slot] = []
     calls = []
-    count = 0
-    for call in group.calls:
-        numbers = []
-        for param, shape in zip(call.workunit.params, call.arguments, strict=True):
+    wholes = wholes_of(group)
+    for place, call in enumerate(group.calls):
+        numbers, parts = [], []
+        for argument, (param, shape) in enumerate(
+            zip(call.workunit.params, call.arguments, strict=True)
+        ):
+            own = Slot(place, argument)
+            key, slot, part = wholes.get(own) or (shape, own, None)
+            is_view = isinstance(key, RegionShape)
             # Scalars of equal value share a parameter only if the user gave them one name, too.
-            key = shape if isinstance(shape, RegionShape) else (shape, param.sym.name)
-            number = shared.get(key)
+            name = key if is_view else (key, param.sym.name)
+            number = shared.get(name)
             if number is None:
-                number, count = count, count + 1
-                if isinstance(shape, RegionShape):
-                    views[number] = shape
-                if isinstance(shape, RegionShape) or _is_known(shape):
-                    shared[key] = number
+                number = len(slots)
+                slots.append(slot)
+                if isinstance(key, RegionShape):
+                    views[number] = key
+                if is_view or _is_known(shape):
+                    shared[name] = number
             numbers.append(number)
-        calls.append(CallForm(call.pattern, with_axes(call), tuple(numbers)))
+            if part is not None:
+                parts.append((argument, part))
+        calls.append(CallForm(call.pattern, with_axes(call), tuple(numbers), tuple(parts)))
     return Form(
         tuple(calls),
+        tuple(slots),
         _overlaps(views),
         frozenset(n for n, shape in views.items() if shape.cluster in group.dead),
         frozenset(n for n, shape in views.items() if shape.cluster in group.fresh),
@@ -95,7 +113,7 @@ def with_sizes(kernel: Kernel, group: GroupShape) -> Kernel:
 def merged(form: Form) -> Kernel:
     """The kernel of a form: of its space and of its arguments' shapes nothing is known."""
     first = form.calls[0].workunit
-    merger = _Merger(tuple(fresh(s.name, s.dtype) for s in first.indices))
+    merger = _Merger(tuple(fresh(s.name, s.dtype) for s in first.indices), form)
     for place, call in enumerate(form.calls):
         merger.add(call, place)
     names = list(dict.fromkeys(call.workunit.name for call in form.calls))
@@ -117,7 +135,7 @@ def merged(form: Form) -> Kernel:
         pattern=pattern,
         space=Space((), ()),
         workunit=workunit,
-        slots=tuple(merger.slots),
+        slots=form.slots,
         shapes=tuple(ScalarShape(sym.dtype, None) for sym in syms),
         results=tuple(merger.results),
         overlaps=frozenset(frozenset(syms[n] for n in views) for views in form.overlaps),
@@ -129,25 +147,26 @@ def merged(form: Form) -> Kernel:
 class _Merger:
     """Collects the parts of the fused workunit, call by call."""
 
-    def __init__(self, indices: tuple[Sym, ...]) -> None:
+    def __init__(self, indices: tuple[Sym, ...], form: Form) -> None:
         self.indices = indices
+        self.calls, self.slots = form.calls, form.slots
         self.params: list[Param] = []
-        self.slots: list[Slot] = []
         self.accumulators: list[Accumulator] = []
         self.results: list[int] = []
         self.body: list[Stmt] = []
 
     # law
     def add(self, call: CallForm, place: int) -> None:
-        workunit = call.workunit
+        workunit = in_wholes(call.workunit, call.parts)
         mapping = {s: fresh(s.name, s.dtype) for s in all_syms(workunit)}
         self._share_indices(workunit, mapping)
-        for argument, (param, number) in enumerate(zip(workunit.params, call.params, strict=True)):
+        for param, number in zip(workunit.params, call.params, strict=True):
             if number < len(self.params):
                 mapping[param.sym] = self.params[number].sym
                 continue
-            self.params.append(Param(mapping[param.sym], param.rank))
-            self.slots.append(Slot(place, argument))
+            slot = self.slots[number]
+            rank = self.calls[slot.call].workunit.params[slot.argument].rank
+            self.params.append(Param(mapping[param.sym], rank))
         for accumulator in workunit.accumulators:
             last = accumulator.last_pass
             self.accumulators.append(

@@ -282,6 +282,7 @@ def shade_one(i, x, y, k):
 def pixels(*more: Callable[..., None], aliased: bool = False, **others: int) -> Counter[str]:
     """The loads and stores of `x` in code for calls on points of three."""
     program, x, y = Program(N), np.arange(3.0 * N).reshape(N, 3), np.zeros(N)
+    x = x[::-1] if aliased else x  # of such strides no view is a part (see `transform.parts`)
     program.call(scale_pixel, x=x)
     program.call(grey, x=x, y=x[:, 0] if aliased else y)
     for function in more:
