@@ -294,3 +294,33 @@ def test_bits_of_a_sum_do_not_depend_on_the_block(size: int) -> None:
         (launchable,) = prepare([given.kernel])
         found.append(given.run(launchable)[1])
     assert found[0] == found[1] != (0.0,)
+
+
+def encode(i, code, x):
+    if x[i] == 65:
+        code[i] = 1.0
+    elif x[i] == 67:
+        code[i] = 2.0
+    elif x[i] == 71:
+        code[i] = 3.0
+    else:
+        code[i] = 4.0
+
+
+def compare_two(i, code, x, y):
+    if x[i] == 65:
+        code[i] = 1.0
+    elif y[i] == 67:
+        code[i] = 2.0
+    elif x[i] > 3:
+        code[i] = 3.0
+
+
+def test_tests_of_one_integer_in_turn_are_no_switch() -> None:
+    def made(function: Callable[..., Any], count: int) -> str:
+        numbers = [np.arange(N, dtype=np.int32) for _ in range(count)]
+        return emit(spec_of(case(function, [N], lambda: [x1(), *numbers]).kernel))
+
+    text = made(encode, 1)
+    assert text.count("if (pf_one_of((x[i] == ") == 0 < text.count("if (pf_one_of(x[i] == ") == 2
+    assert "pf_one_of" not in made(compare_two, 2)

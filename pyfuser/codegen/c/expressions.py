@@ -38,6 +38,16 @@ _INT_ATOMICS = {"+": "add", "-": "sub", "&": "and", "|": "or", "^": "xor"}
 Text = tuple[str, int]
 
 
+def _tested(condition: nodes.Expr) -> nodes.Expr | None:
+    """The integer that a condition compares to a constant."""
+    match condition:
+        case nodes.Compare("==", left, nodes.Const()) if left.dtype.is_integer:
+            return left
+        case nodes.Compare("==", nodes.Const(), right) if right.dtype.is_integer:
+            return right
+    return None
+
+
 class Expressions:
     """Prints expressions.
 
@@ -48,6 +58,7 @@ class Expressions:
 
     by_doubles: Mapping[str, str] = _BY_DOUBLES
     traps = True  # whether a division of integers by 0 ends the process
+    switches = True  # whether the compiler makes no vectors of tests of one integer in turn
 
     def __init__(
         self,
@@ -223,8 +234,17 @@ class Expressions:
     def select(self, e: nodes.Select) -> Text:
         wide = e.dtype is DType.INT64 and not isinstance(e.then, nodes.Const)
         orelse = short(e.orelse) if wide else e.orelse
-        parts = [self.text(part, OR) for part in (e.condition, e.then, orelse)]
-        return "{} ? {} : {}".format(*parts), CONDITIONAL
+        more = e.orelse.condition if isinstance(e.orelse, nodes.Select) else None
+        parts = [self.condition(e.condition, more, OR), self.text(e.then, OR)]
+        return "{} ? {} : {}".format(*parts, self.text(orelse, OR)), CONDITIONAL
+
+    def condition(self, e: nodes.Expr, more: nodes.Expr | None, precedence: int = 0) -> str:
+        """A condition; more: the one that is tested next if it does not hold."""
+        tested = _tested(e)
+        if not self.switches or more is None or tested is None or tested != _tested(more):
+            return self.text(e, precedence)
+        self.headers.add("one_of")
+        return f"pf_one_of({self.text(e)})"
 
     # ----------------------------------------------------------------- calls
 

@@ -136,10 +136,13 @@ class Statements:
             self.emit(depth, f"{target} {s.op}= {value};")
 
     def branch(self, s: nodes.If, depth: int, opening: str = "") -> None:
-        self.emit(depth, f"{opening}if ({self.text(s.condition)}) {{")
+        other = s.orelse[0] if len(s.orelse) == 1 else None
+        more = other if self.chains and isinstance(other, nodes.If) else None
+        test = self.expressions.condition(s.condition, None if more is None else more.condition)
+        self.emit(depth, f"{opening}if ({test}) {{")
         self.body(s.then, depth + 1)
-        if self.chains and len(s.orelse) == 1 and isinstance(s.orelse[0], nodes.If):
-            self.branch(s.orelse[0], depth, "} else ")
+        if more is not None:
+            self.branch(more, depth, "} else ")
             return
         if s.orelse:
             self.emit(depth, "} else {")

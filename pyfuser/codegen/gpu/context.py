@@ -53,6 +53,7 @@ class GpuExpressions(Expressions):
 
     by_doubles: Mapping[str, str] = {}  # a GPU gains nothing by dividing integers as doubles
     traps = False
+    switches = False
     dialect: Dialect
     atomics: set[tuple[str, DType]]
     plain = False  # whether sums are printed as operators, see `_term`
