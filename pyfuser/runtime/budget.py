@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import inf
 from time import perf_counter
 
 from pyfuser.engine import native
@@ -206,6 +207,10 @@ class Budget:
         if before is not None:
             refusal.ran, refusal.took = before.ran, before.took
         self._refused.keep(sequence, refusal)
+
+    def give_up(self, calls: Sequence[Call]) -> None:
+        """Run such calls as they are from now on: the compiler rejects a kernel of theirs."""
+        self._refused.keep(_sequence(calls), _Refusal(self._kernels, inf))
 
     def _has(self, account: _Account, seconds: float) -> bool:
         return account.has(seconds, self.earned + self._programs(), len(self._workunits))

@@ -31,6 +31,7 @@ from pyfuser.runtime.tune import tuned, tuned_on
 from pyfuser.runtime.verify import verifying
 from pyfuser.support import signals
 from pyfuser.support.counters import COUNTERS
+from pyfuser.support.errors import KernelError
 from pyfuser.support.extension import HOT
 from pyfuser.support.progress import listening
 from pyfuser.support.settings import SETTINGS
@@ -123,6 +124,8 @@ def _run(recorded: list[Call], tracer: Tracer) -> None:
         apart(calls, tracer)
         return
     except FAILURES as error:
+        if isinstance(error, KernelError):
+            SESSION.budget.give_up(calls)
         recover(error, program, calls, tracer)
         return
     start = time.perf_counter()

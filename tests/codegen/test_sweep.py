@@ -43,6 +43,7 @@ class Loop(NamedTuple):
     pattern: str = "for"
     shift: int = 0  # of the beginning of the outermost axis
     rank: int = 9  # at most so many axes, the outermost
+    team_size: int = 0
 
 
 class Sweep:
@@ -76,7 +77,10 @@ class Sweep:
             begin[0] += loop.shift
             end = [n - loop.rim for n in shape]
             values = [arrays[name] for name in loop.arrays.split()]
-            given = case(loop.function, end, lambda v=values: v, loop.pattern, begin, execution)
+            given = case(
+                loop.function, end, lambda v=values: v, loop.pattern, begin, execution,
+                loop.team_size,
+            )  # fmt: skip
             self.kernels.append(given.kernel)
 
     def apart(self) -> list[bytes]:
@@ -446,6 +450,33 @@ def scaled(i, x, a, b, y):
 
 def axpy(i, b, y, c, a, z):
     z[i] = y[i + 1] * a + c * b
+
+
+def copy_element(i, j, x, y):
+    y[i][j] = x[i][j]
+
+
+def spread_of_row(team: pk.TeamMember, y, x):
+    row: int = team.league_rank()
+
+    def add(k: int, acc: pk.Acc[pk.double]):
+        acc += x[row][k]
+
+    mean: float = pk.parallel_reduce(pk.TeamThreadRange(team, COLUMNS_OF_ROW), add)
+
+    def add_square(k: int, acc: pk.Acc[pk.double]):
+        acc += (x[row][k] - mean) * (x[row][k] - mean)
+
+    y[row][0] = pk.parallel_reduce(pk.TeamThreadRange(team, COLUMNS_OF_ROW), add_square)
+
+
+COLUMNS_OF_ROW = 40
+
+
+def test_two_sums_of_a_row_in_one_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrays = {name: np.random.default_rng(7).random((30, 40)) for name in "xyz"}
+    loops = [Loop(copy_element, "x z"), Loop(spread_of_row, "y z", 1, 1, rank=1, team_size=1)]
+    check(Sweep(loops, arrays), monkeypatch)
 
 
 def test_numbers_between_the_arrays(monkeypatch: pytest.MonkeyPatch) -> None:

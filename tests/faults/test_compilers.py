@@ -214,11 +214,13 @@ def test_what_a_rejected_one_would_overwrite_is_kept(machine: Machine) -> None:
 def test_a_kernel_that_only_fusion_makes_impossible(machine: Machine) -> None:
     """Both calls run alone, and nobody is told of an error."""
     machine.break_compiler('if grep -q fused kernel.cpp; then exit 1; fi; exec "$real" "$@"')
-    x = pk.View([SIZE], pk.double)
-    pk.parallel_for(SIZE, increment, x=x)
-    pk.parallel_for(SIZE, scaled, x=x, a=2.0)
-    pyfuser.sync()
-    assert pyfuser.pending() == () and set(x) == {3.0}
+    x, plans = pk.View([SIZE], pk.double), COUNTERS.plans
+    for expected in (3.0, 6.0, 9.0):
+        pk.parallel_for(SIZE, increment, x=x)
+        pk.parallel_for(SIZE, scaled, x=x, a=2.0)
+        pyfuser.sync()
+        assert pyfuser.pending() == () and set(x) == {expected}
+    assert COUNTERS.plans == plans + 1  # not tried again
 
 
 def test_what_did_not_run_is_told_at_exit(machine: Machine) -> None:

@@ -61,7 +61,7 @@ def ordered(nest: Nest, loop: For, sums: Sequence[Sym]) -> OrderedSum:
         tuple(sums),
         substitute_syms(body, terms),
         tuple(terms.values()),
-        (nest.fresh("first", DType.INT64), nest.fresh("last", DType.INT64)),
+        (nest.fresh("row_first", DType.INT64), nest.fresh("row_last", DType.INT64)),
         tuple(rows.values()),
         0 if _is_light(body) and len({sym.dtype.size for sym in sums}) == 1 else BLOCK,
         SHORTEST,

@@ -249,11 +249,11 @@ static inline __attribute__((always_inline)) void pf_terms(
             const int64_t chunk = ((int64_t)n + 1) / 2;
             const int64_t first = (int64_t)(int32_t)team_rank_2 * chunk;
             const int64_t last = first + chunk < (int64_t)n ? first + chunk : (int64_t)n;
-            const int64_t first_2 = (int32_t)(first < (int64_t)n ? first : (int64_t)n), last_2 = last;
-            if (last_2 - first_2 >= 24) {
+            const int64_t row_first = (int32_t)(first < (int64_t)n ? first : (int64_t)n), row_last = last;
+            if (row_last - row_first >= 24) {
                 pf_lanes<double> total_row;
-                int64_t at = first_2;
-                for (; at + pf_lanes<double>::count <= last_2; at += pf_lanes<double>::count) {
+                int64_t at = row_first;
+                for (; at + pf_lanes<double>::count <= row_last; at += pf_lanes<double>::count) {
                     for (int64_t step = 0; step < pf_lanes<double>::count; ++step) {
                         const int32_t i_2 = at + step;
                         double total_term{};
@@ -261,7 +261,7 @@ static inline __attribute__((always_inline)) void pf_terms(
                         total_row.lane[step] += total_term;
                     }
                 }
-                for (int64_t step = 0; at + step < last_2; ++step) {
+                for (int64_t step = 0; at + step < row_last; ++step) {
                     const int32_t i_2 = at + step;
                     double total_term{};
                     total_term += row_2[(int64_t)i_2 * row_2_stride0] * (double)mine[team_rank_2];
