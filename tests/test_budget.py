@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pykokkos as pk
 import pytest
 
 import pyfuser
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Assign, Cast
 from pyfuser.runtime import budget
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.extension import HOT
 from pyfuser.trace.reason import SYNC
+from tests.analysis.build import E, S, View, workunit
 from tests.vendors import tune
 
 
@@ -188,13 +193,14 @@ def test_sizes_count(monkeypatch: pytest.MonkeyPatch) -> None:
     assert apart_after(5, lambda k: step(k, n, a, f)) == 0
 
 
-def test_a_division_that_may_end_the_trace_is_planned() -> None:
+@pytest.mark.parametrize(("d", "apart"), [(-1, 0), (2, 1)])
+def test_a_division_that_may_end_the_trace_is_planned(d: int, apart: int) -> None:
     f = pk.View([8], pk.int64)
     SESSION.budget._plans.credit = SESSION.budget._kernels.credit = 0.0, 0.0
     with pyfuser.fusing():
-        pk.parallel_for(8, halve, f=f, d=2)
-    assert COUNTERS.apart == 0
-    assert f[0] == 3
+        pk.parallel_for(8, halve, f=f, d=d)
+    assert f[0] == int(7 / d)
+    assert COUNTERS.apart == apart
 
 
 def test_a_call_that_fails_leaves_what_ran(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,3 +305,67 @@ def test_lists_whose_length_changes_run_at_once_their_scans_too() -> None:
             values = values[values < bound]
     np.testing.assert_array_equal(x.data[:count], values)
     assert pyfuser.stats().recorded - recorded < 150  # of 900
+
+
+@pk.workunit
+def turned(i, a, f, n, k):
+    f[i] = f[i] + a[(i + k) % n][k]
+
+
+def test_steps_that_wrap_around_are_not_planned_for_ever() -> None:
+    """They divide by a number, which is not 0."""
+
+    def run() -> np.ndarray:
+        a, f = pk.View([n, n], pk.double), pk.View([n], pk.double)
+        a.data[:] = matrix(n)
+        for k in range(n - 1):
+            pk.parallel_for(pk.RangePolicy(k, n), turned, a=a, f=f, n=n, k=k)
+            pk.parallel_for(n, shrink, a=a, k=k, by=1.5)
+            f[0]
+        return np.array(f.data)
+
+    n = 120
+    with pyfuser.unfused():
+        expected = run()
+    plans = COUNTERS.plans
+    with pyfuser.fusing():
+        np.testing.assert_array_equal(run(), expected)
+    assert COUNTERS.plans - plans <= 80 and COUNTERS.apart
+
+
+I, NUMBER, X = S("i"), S("n"), View("x", dtype=DType.INT32)
+
+
+@pytest.mark.parametrize(
+    ("by", "number", "may"),
+    [
+        (NUMBER, 5, False),
+        (NUMBER, 0, True),
+        (NUMBER, -1, True),
+        (NUMBER, 5.0, True),  # a Future, or anything
+        (NUMBER, True, True),
+        (NUMBER - 1, 3, False),
+        (NUMBER - 1, 1, True),
+        (NUMBER + 3, -3, True),
+        (NUMBER * 2, 4, False),
+        (NUMBER * NUMBER, 1 << 16, True),  # 0 in 32 bits
+        (NUMBER.cast(DType.INT8), 64, False),
+        (NUMBER.cast(DType.INT8), 256, True),
+        (NUMBER.cast(DType.INT64), 5, False),
+        (NUMBER & 6, 5, True),
+        (X[I], 5, True),
+        (I + 1, 5, True),
+    ],
+)
+def test_divisors_of_which_nobody_knows(by: Any, number: Any, may: bool) -> None:
+    remainder = E(Cast(I.node, by.node.dtype)) % by
+    unit = workunit("w", [I], [X, NUMBER], [X[I] << remainder.cast(DType.INT32)])
+    call: Any = SimpleNamespace(workunit=unit, arguments=(None, number))
+    assert budget.may_divide_by_0(call) == may
+
+
+def test_a_divisor_that_the_code_changes() -> None:
+    changed = [Assign(NUMBER.sym, (I % 2).node), X[I] << I % NUMBER]
+    unit = workunit("w", [I], [X, NUMBER], changed)
+    call: Any = SimpleNamespace(workunit=unit, arguments=(None, 5))
+    assert budget.may_divide_by_0(call)

@@ -18,14 +18,15 @@ rental (A. Karlin et al., "Competitive snoopy caching", 1988).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import inf
 from time import perf_counter
 
 from pyfuser.engine import native
 from pyfuser.ir.divisions import divisions
-from pyfuser.ir.nodes import Workunit
+from pyfuser.ir.nodes import Binary, Cast, Const, Expr, Read, Sym, Workunit
+from pyfuser.ir.visit import assigned, expressions, reads
 from pyfuser.nest.spec import KernelSpec, SweepSpec
 from pyfuser.runtime import eager
 from pyfuser.support.caches import Table, cached
@@ -304,14 +305,46 @@ def _applies(calls: Sequence[Call]) -> bool:
         and SETTINGS.engine == "native"
         and not (SETTINGS.verify or SETTINGS.debug or SETTINGS.sync or USE.devices)
         and not left_out("budget")
-        and not any(_divides(call.workunit) for call in calls)
+        and not any(map(may_divide_by_0, calls))
         and GPU_SPACES.isdisjoint([call.space.execution for call in calls])
     )
 
 
+# law: True
+def may_divide_by_0(call: Call) -> bool:
+    """Whether some division of integers has no divisor that its numbers make positive."""
+    values = {
+        param.sym: argument
+        for param, argument in zip(call.workunit.params, call.arguments, strict=True)
+        if type(argument) is int
+    }
+    return not all(0 < _value(e, values) < 1 << 31 for e in _divisors(call.workunit))
+
+
 @cached(1024)
-def _divides(workunit: Workunit) -> bool:
-    return any(divisions(workunit.body))
+def _divisors(workunit: Workunit) -> tuple[Expr, ...]:
+    """What integers are divided by; 0 in place of what is not made of scalars that stay."""
+    given = {param.sym for param in workunit.params} - assigned(workunit.body)
+    found = [d.right if isinstance(d, Binary) else d.value for d in divisions(workunit.body)]
+    return tuple([e if reads(*expressions(e)) <= given else Const(0, e.dtype) for e in found])
+
+
+def _value(e: Expr, values: Mapping[Sym, int]) -> int:
+    """The value of a sum, difference or product of numbers; 0: of something else, or too large."""
+    found = 0
+    match e:
+        case Const(int(value)):
+            found = int(value)
+        case Read(sym):
+            found = values.get(sym, 0)
+        case Cast(operand, _) if operand.dtype.is_integer:
+            found = _value(operand, values)
+        case Binary("+" | "-" | "*" as op, left, right):
+            one, other = _value(left, values), _value(right, values)
+            if one and other:
+                found = one + other if op == "+" else one - other if op == "-" else one * other
+    low, high = e.dtype.range() if e.dtype.is_integer else (0, 0)
+    return found if low <= found <= high else 0
 
 
 def taken(calls: Sequence[Call] | Sequence[CallShape]) -> float:
