@@ -113,7 +113,7 @@ def with_sizes(kernel: Kernel, group: GroupShape) -> Kernel:
 def merged(form: Form) -> Kernel:
     """The kernel of a form: of its space and of its arguments' shapes nothing is known."""
     first = form.calls[0].workunit
-    merger = _Merger(tuple(fresh(s.name, s.dtype) for s in first.indices), form)
+    merger = _Merger(tuple(fresh(s.name, s.dtype) for s in first.indices))
     for place, call in enumerate(form.calls):
         merger.add(call, place)
     names = list(dict.fromkeys(call.workunit.name for call in form.calls))
@@ -147,9 +147,8 @@ def merged(form: Form) -> Kernel:
 class _Merger:
     """Collects the parts of the fused workunit, call by call."""
 
-    def __init__(self, indices: tuple[Sym, ...], form: Form) -> None:
+    def __init__(self, indices: tuple[Sym, ...]) -> None:
         self.indices = indices
-        self.calls, self.slots = form.calls, form.slots
         self.params: list[Param] = []
         self.accumulators: list[Accumulator] = []
         self.results: list[int] = []
@@ -164,9 +163,7 @@ class _Merger:
             if number < len(self.params):
                 mapping[param.sym] = self.params[number].sym
                 continue
-            slot = self.slots[number]
-            rank = self.calls[slot.call].workunit.params[slot.argument].rank
-            self.params.append(Param(mapping[param.sym], rank))
+            self.params.append(Param(mapping[param.sym], param.rank))
         for accumulator in workunit.accumulators:
             last = accumulator.last_pass
             self.accumulators.append(
