@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,24 @@ def _fmin(x: Any, y: Any) -> Any:
 
 def _root(x: Any) -> Any:
     return -x if x == -np.inf else np.sqrt(x + type(x)(0))
+
+
+def _fma(x: Any, y: Any, z: Any) -> Any:
+    """The sum `x * y + z`, rounded once."""
+    if not np.isfinite([x, y, z]).all():
+        return z if np.isfinite([x, y]).all() else x * y + z
+    exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
+    if not exact:
+        return x * y + z  # which has the sign
+    try:
+        wide = float(exact)
+    except OverflowError:
+        return type(x)(math.inf if exact > 0 else -math.inf)
+    if type(x) is np.float32 and Fraction(wide) != exact:  # so that rounding again is no change
+        towards = math.inf if Fraction(wide) < exact else -math.inf
+        odd = np.float64(wide).view(np.int64) & 1
+        wide = wide if odd else float(np.nextafter(wide, towards))
+    return type(x)(wide)
 
 
 FUNCTIONS: dict[str, MathFunction] = {
@@ -254,6 +273,9 @@ FUNCTIONS: dict[str, MathFunction] = {
             upstream=True,
         ),
         MathFunction("complex", 2, 0, "complex", inlines=True),
+        MathFunction("fma", 3, 1, c_name="fma", exact=_fma, builtin=True, inlines=True, timed=True),
+        MathFunction("real", 1, 0, "part", on_complex=np.real, inlines=True),
+        MathFunction("imag", 1, 0, "part", on_complex=np.imag, inlines=True),
         MathFunction("printf", VARIADIC, 100, "effect", c_name="printf"),
         MathFunction("fence", VARIADIC, 100, "effect"),
     )
@@ -325,10 +347,12 @@ def overload(name: str, arguments: Sequence[DType]) -> Overload | None:
         common = arguments[0]
         for dtype in arguments[1:]:
             common = common_type(common, dtype)
-        if function.rule == "abs":
+        if function.rule in ("abs", "part"):
             real = DType.FLOAT32 if common is DType.COMPLEX64 else DType.FLOAT64
             return Overload(common, real)
         return Overload(common, common)
+    if function.rule == "part":
+        return None
     if function.rule == "abs" and arguments[0].is_integer:
         promoted = integral_promotion(arguments[0])
         return Overload(promoted, promoted)

@@ -39,7 +39,7 @@ _COMPLEX = {
     "complex64": DType.COMPLEX128,
     "complex128": DType.COMPLEX128,
 }
-_KNOWN = {*FUNCTIONS, *_CONVERSIONS, *_COMPLEX} - {"complex"}
+_KNOWN = {*FUNCTIONS, *_CONVERSIONS, *_COMPLEX} - {"complex", "fma", "imag", "real"}
 _RANDOM = "use pk.rand(float), with a parameter `pool: pk.RandomPool`"
 _LOCAL_ARRAY = "an array of the iteration is `name: List[float] = [0.0, 0.0]`"
 _TIME = "take the time outside, around a pk.fence()"

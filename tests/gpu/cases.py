@@ -305,11 +305,13 @@ def functions(dtype: DType) -> Case:
     for name, function in FUNCTIONS.items():
         if function.rule in ("effect", "complex") or (dtype.is_complex and not function.on_complex):
             continue
+        if function.rule == "part" and not dtype.is_complex:
+            continue
         found = overload(name, [dtype] * function.arity)
         assert found is not None
         out = fresh(name, found.result)
         params.append(Param(out, 1))
-        arguments = (Load(x, here), Load(y, here))[: function.arity]
+        arguments = (Load(x, here), Load(y, here), Load(x, here))[: function.arity]
         body.append(Store(out, here, Call(name, arguments, found.result)))
     workunit = Workunit("functions", (INDEX,), tuple(params), tuple(body))
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ctypes
 import itertools
 import math
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 
 from pyfuser.ir import arithmetic, maths
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.maths import FUNCTIONS, POWERS, Overload, evaluate, overload
+from pyfuser.ir.maths import FUNCTIONS, POWERS, Overload, _fma, evaluate, overload
 
 F32, F64 = DType.FLOAT32, DType.FLOAT64
 I32, I64 = DType.INT32, DType.INT64
@@ -40,6 +41,31 @@ def test_overloads(name: str, arguments: tuple[DType, ...], expected: Overload |
     assert overload(name, arguments) == expected
 
 
+@pytest.mark.parametrize("dtype", [DType.COMPLEX64, DType.COMPLEX128])
+def test_parts_of_complex_numbers(dtype: DType) -> None:
+    part = F32 if dtype is DType.COMPLEX64 else F64
+    for name, expected in (("real", 1.5), ("imag", -2.5)):
+        assert overload(name, (dtype,)) == Overload(dtype, part)
+        assert overload(name, (part,)) is None
+        assert evaluate(name, [dtype.numpy.type(1.5 - 2.5j)], part) == part.numpy.type(expected)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_fma_rounds_once(kind: Any) -> None:
+    function = ctypes.CDLL(None).fmaf if kind is np.float32 else ctypes.CDLL(None).fma
+    part = ctypes.c_float if kind is np.float32 else ctypes.c_double
+    function.argtypes, function.restype = [part] * 3, part
+    numbers = np.random.default_rng(0)
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, 3e38, 1e300, 1e-45, 5e-324, 1 + 2**-23]
+    for _ in range(2000):
+        x, y = (kind(numbers.choice([numbers.normal(), numbers.choice(special)])) for _ in "xy")
+        z = kind(numbers.choice([-float(x) * float(y), numbers.normal(), numbers.choice(special)]))
+        with np.errstate(all="ignore"):
+            expected, found = kind(function(x, y, z)), _fma(x, y, z)
+        assert type(found) is kind
+        assert found.tobytes() == expected.tobytes() or (found != found and expected != expected)
+
+
 def test_only_printf_and_fence_have_effects() -> None:
     assert {name for name in FUNCTIONS if not maths.is_pure(name)} == {"printf", "fence"}
 
@@ -61,8 +87,18 @@ REFERENCE: dict[str, Any] = {
     "tgamma": math.gamma,
     "rsqrt": lambda x: 1 / math.sqrt(x),
     "abs": abs,
+    "fma": lambda x, y, z: x * y + z,
 }
-NOT_COMPARED = {"round", "cyl_bessel_j0", "cyl_bessel_j1", "fmax", "fmin", "complex"}
+NOT_COMPARED = {
+    "round",
+    "cyl_bessel_j0",
+    "cyl_bessel_j1",
+    "fmax",
+    "fmin",
+    "complex",
+    "real",
+    "imag",
+}
 
 
 @pytest.mark.parametrize(

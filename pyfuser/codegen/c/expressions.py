@@ -255,6 +255,8 @@ class Expressions:
         if e.name == "complex":
             re, im = map(self.text, e.args)
             return f"{e.dtype.cpp}{{{re}, {im}}}", PRIMARY
+        if e.name in ("real", "imag"):
+            return f"{self.text(e.args[0], PRIMARY)}.{e.name[:2]}", PRIMARY
         name, args = e.name, e.args
         power = power_of(e)
         if power:

@@ -71,14 +71,14 @@ def _real(name: str, operand: DType, dialect: Dialect) -> list[str]:
     kind, f = operand.cpp, "f" if operand is DType.FLOAT32 else ""
     arity = definition(name).arity
     result = "bool" if name.startswith("is") else kind
-    parameters = ", ".join(f"{kind} {n}" for n in "xy"[:arity])
+    parameters = ", ".join(f"{kind} {n}" for n in "xyz"[:arity])
     head = f"static {DEVICE} inline {result} {function_name(name, operand)}({parameters})"
     if name == "abs" and operand.is_integer:
         unsigned = f"uint{8 * operand.size}_t"
         return [f"{head} {{ return x < 0 ? ({kind})(0 - ({unsigned})x) : x; }}"]
     c_name = "fabs" if name == "abs" else name
     library = f"pf_libm_{c_name}{{f}}"
-    formula = _TESTS.get(name) or formula_of(name) or f"{library}({', '.join('xy'[:arity])})"
+    formula = _TESTS.get(name) or formula_of(name) or f"{library}({', '.join('xyz'[:arity])})"
     lines = []
     for function, text in ((c_name, library), ("sqrt", "__builtin_sqrt{f}")):
         if text in formula:

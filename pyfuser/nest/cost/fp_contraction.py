@@ -14,14 +14,15 @@ def may_contract(body: Body) -> bool:
 
     From version 12 on its vectoriser makes one fused instruction of a * b - c and d * e + f where
     they fill neighbouring lanes. That takes a product, a sum and a difference, and neighbouring
-    stores in one iteration: two of them to one array, or a loop that is unrolled.
+    stores in one iteration: two of them to one array, both parts of a complex number, or a loop
+    that is unrolled.
     """
     signs = {e.op for e in all_expressions(body) if isinstance(e, nodes.Binary) and _floats(e)}
     stores: Counter[Sym] = Counter()
     loops = False
     for stmt in statements(body):
         if isinstance(stmt, nodes.Store):
-            stores[stmt.view] += 1
+            stores[stmt.view] += 1 + stmt.view.dtype.is_complex
         elif isinstance(stmt, nodes.Update):
             signs.add(stmt.op)
             stores[stmt.target] += 1

@@ -119,7 +119,7 @@ def _computable(e: Expr, arrays: frozenset[Sym]) -> bool:
 def has_vector_form(e: Expr, arrays: frozenset[Sym]) -> bool:
     """Whether the operation of an expression, its operands aside, has a vector form."""
     if isinstance(e, nodes.Call):
-        real = not any(arg.dtype.is_complex for arg in e.args)
+        real = e.name in ("real", "imag") or not any(arg.dtype.is_complex for arg in e.args)
         return real and (e.name in _INLINES or is_covered(e) or power_of(e) != "")
     if isinstance(e, nodes.Binary):
         if e.op not in ("/", "%"):

@@ -78,7 +78,7 @@ def _real(name: str, operand: DType) -> list[str]:
     arity = function.arity
     result = "bool" if name.startswith("is") else kind
     types = ", ".join([kind] * arity)
-    names = ["x", "y"][:arity]
+    names = ["x", "y", "z"][:arity]
     lines = []
     if function.builtin:
         body = f"__builtin_{name}{f}({', '.join(names)})"
