@@ -131,6 +131,7 @@ PLAN_STEPS = (
         "bands", "long traces that are not planned run for one part of an axis, then for the next"
     ),
     Step("autotune", "plans in doubt are tried in turn, and measured"),
+    Step("guarded-selections", "NumPy's `x[m] = f(x[m])` is computed in place, nothing gathered"),
     Step("postpone", "work arrays that the next step overwrites unread are not stored"),
     Step("turns", "tiny calls of a steady loop run at once where recording them was slower"),
     Step("lone-calls", "tiny calls that are all of a flush, again and again, run at once"),

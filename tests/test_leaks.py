@@ -250,6 +250,7 @@ ONCE_A_PROCESS = {
     "pyfuser.engine.compiler.flags",
     "pyfuser.engine.gpu.library._library",
     "pyfuser.frontends.embedded.spaces.gpu",
+    "pyfuser.frontends.numpy.complex_numbers.is_fused",
     "pyfuser.engine.native.kernel_cache",
     "pyfuser.ir.maths._c_function",
     "pyfuser.tuning.host.cpu_identity",

@@ -39,6 +39,8 @@ STATE = {
     "frontends.embedded.spaces": {"HOSTS", "_IN_USE"},
     "frontends.numpy.fallbacks": {"_COUNTS"},
     "frontends.numpy.floating": {"WARNER"},
+    "frontends.numpy.memory": {"SELECTED"},
+    "frontends.numpy.selected": {"_OPEN"},
     "frontends.numpy.spaces": {"SPACE"},
     "frontends.numpy.switches": {"LIMITS"},
     "frontends.numpy.wrap": {"KIND"},

@@ -55,6 +55,7 @@ PyObject *settled(PyObject *x)
 PyObject *at_once(PyObject *x, Py_ssize_t least)
 {
     PyObject *array = SLOT(x, K.x.array);
+    if (array == NULL) return NULL;  /* what a mask selects */
     int made = array != NULL && array != Py_None;
     if (elements_of(x) >= least || SLOT(K.use, K.u.devices) == Py_True || is_pending(x)) return NULL;
     return made ? array : settled(x);

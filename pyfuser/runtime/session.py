@@ -33,6 +33,7 @@ All of them are in `support.caches.CACHES` by name, and `Session.clear` forgets 
 | `runtime.first_tier` SEEN | a trace's shape, or its family | bytes it moved | 1024 | first in |
 | `runtime.first_tier` SITES | an instruction and a shape | bytes it moved | 4096 | first in |
 | `frontends.numpy.resolution` _KNOWN | an operation, dtypes | its loop's types | 4096 | first in |
+| `frontends.numpy.selected` _ASKED | an instruction | times it was gathered | 4096 | first in |
 | `frontends.numpy.record` _ENTRIES | an operation, operands | its call | 4096 | first in |
 | `frontends.numpy.known` _Plans | an operation, operands | its call, in C | 1024 | all |
 | `frontends.numpy.layout` _KNOWN | shapes, strides | how kernels walk them | 4096 | first in |
@@ -53,7 +54,9 @@ What is no cache, as it cannot be made again, is a module's own:
   at once;
 - `frontends.numpy.fallbacks`: what NumPy computed; `frontends.numpy.floating`: which lines warned;
   `frontends.numpy.floating`: the call whose errors are told; `frontends.numpy.wrap`: the class of
-  arrays; `frontends.numpy.switches`: what is recorded; `frontends.numpy.spaces`: and where it runs;
+  arrays; `frontends.numpy.memory` and `frontends.numpy.selected`: what masks select, how many
+  of these there are, and which; `frontends.numpy.switches`: what is recorded;
+  `frontends.numpy.spaces`: and where it runs;
 - `trace.pool`: memory kept for new Views; `trace.images` and `engine.gpu.device`: what is on GPUs,
   and how the extension launches there (`hot/device.c`);
   `frontends.upstream.lifetime`, `frontends.upstream.views`: what PyKokkos holds;

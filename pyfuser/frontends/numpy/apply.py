@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pyfuser.frontends.embedded.view_memory import ViewMemory
 from pyfuser.frontends.numpy.as_program import as_program
-from pyfuser.frontends.numpy.memory import export, host, is_ours_alone, is_pending
+from pyfuser.frontends.numpy.memory import SELECTED, export, host, is_ours_alone, is_pending
 from pyfuser.frontends.numpy.operations import OPERATIONS, Operation
 from pyfuser.frontends.numpy.record import record
+from pyfuser.frontends.numpy.selected import computed
 from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.frontends.numpy.wrap import KIND, adopt, foreign, of_view, result, view
 from pyfuser.runtime.session import TRACER
+from pyfuser.support.caches import cached
 from pyfuser.trace import reason
 from pyfuser.trace.images import USE
 
@@ -50,6 +54,10 @@ def small(x: Any, least: int) -> Any:
 
 def binary(operation: Operation, x: Any, y: Any) -> Any:
     """An operation on two operands, each an array of ours or a number."""
+    if SELECTED.count:
+        found = computed(operation, (x, y))
+        if found is not None:
+            return found
     ours = KIND.array
     least = LIMITS.first(operation.costly)
     if TRACER.calls or USE.devices:
@@ -78,6 +86,10 @@ _make: Any = object.__new__
 
 def unary(operation: Operation, x: Any) -> Any:
     """An operation on an array of ours."""
+    if SELECTED.count:
+        found = computed(operation, (x,))
+        if found is not None:
+            return found
     one = small(x, LIMITS.first(operation.costly))
     if one is not None:
         value = operation.ufunc(one)
@@ -88,6 +100,10 @@ def unary(operation: Operation, x: Any) -> Any:
 
 def in_place(operation: Operation, x: Any, y: Any) -> Any:
     """`x op= y`, for an array of ours and another one or a number."""
+    if SELECTED.count:
+        found = computed(operation, (x, y), x)
+        if found is not None:
+            return found
     least = LIMITS.first(False)
     one = small(x, least)
     if one is not None and x._writeable:
@@ -123,7 +139,8 @@ def _operand(x: Any) -> Any:
 def _recorded(operation: Operation, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of recording the operation; None: NumPy computes it."""
     if not kwargs:
-        return record(operation, inputs)
+        found = computed(operation, inputs) if SELECTED.count else None
+        return record(operation, inputs) if found is None else found
     out, mask, signature = None, None, None
     casting = "same_kind"
     for name, value in kwargs.items():
@@ -248,15 +265,20 @@ def call_safely(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         TRACER.flush(reason.ALONE)
     given: list[tuple[Any, Any]] = []
 
-    def of(x: Any) -> Any:
-        array = host(x)
+    def of(x: Any, writes: bool = False) -> Any:
+        array = host(x, writes)
         given.append((x, array))
         return array
 
-    args, kwargs = (
-        _with_arrays(tuple(args), of),
-        {k: _with_arrays(v, of) for k, v in kwargs.items()},
+    last = _place_of_out(function) if USE.devices else len(args)
+    args = (
+        *_with_arrays(tuple(args[:last]), of),
+        *_with_arrays(tuple(args[last:]), partial(of, writes=True)),
     )
+    kwargs = {
+        k: _with_arrays(v, partial(of, writes=USE.devices and k == "out"))
+        for k, v in kwargs.items()
+    }
     try:
         value = as_program(function, args, kwargs)
     except ValueError as error:
@@ -266,6 +288,18 @@ def call_safely(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     box = [value]
     del value
     return taken(box, given)
+
+
+@cached(256)
+def _place_of_out(function: Any) -> int:
+    """From which argument on a function may write arrays."""
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return 1
+    if "copy" in names or "overwrite_input" in names:
+        return 0
+    return names.index("out") if "out" in names else len(names)
 
 
 def exported(value: Any) -> Any:

@@ -21,6 +21,7 @@ from pyfuser.frontends.numpy.memory import (
     export,
     expose,
     host,
+    is_selected,
     layout_of,
     region_of,
     share,
@@ -88,6 +89,8 @@ class Array(Operators, Indexing):
 
     @property
     def dtype(self) -> Any:
+        if is_selected(self):
+            return self._selection.dtype
         array = self._array
         return self._region.dtype.numpy if array is None else array.dtype  # type: ignore[union-attr]
 

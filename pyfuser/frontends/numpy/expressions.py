@@ -64,6 +64,8 @@ def cast(value: Expr, dtype: DType) -> Expr:
 
 
 def zero(dtype: DType) -> Const:
+    if dtype.is_complex:
+        return Const(0j, dtype)
     return number(0, dtype)
 
 

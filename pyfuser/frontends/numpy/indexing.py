@@ -17,10 +17,12 @@ from pyfuser.frontends.numpy.memory import (
     host,
     is_computed,
     is_pending,
+    is_selected,
     layout_of,
 )
 from pyfuser.frontends.numpy.operations import COPY
 from pyfuser.frontends.numpy.record import record
+from pyfuser.frontends.numpy.selected import selected, stored
 from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.frontends.numpy.wrap import KIND, adopt, foreign, of_view, sliced, view
 from pyfuser.runtime.session import TRACER
@@ -146,7 +148,12 @@ def assign(part: Any, value: Any) -> bool:
 
 
 def _guarded(x: Any, mask: Any, value: Any) -> bool:
-    """Record `x[mask] = number` as stores that the mask guards; False: NumPy is to do it now."""
+    """Record `x[mask] = number`, or what the mask selected, as stores that the mask guards.
+
+    False: NumPy is to do it now.
+    """
+    if type(value) is KIND.array and is_selected(value):
+        return x.shape == mask.shape and stored(x, mask, value)
     if type(value) not in apply.SCALARS or mask.dtype != np.bool_ or mask.shape != x.shape:
         return False
     return record(COPY, (value,), x, mask, casting="unsafe") is not None
@@ -155,7 +162,7 @@ def _guarded(x: Any, mask: Any, value: Any) -> bool:
 def _selected(x: Any, key: Any) -> Any:
     """By indices or masks: a copy."""
     if type(key) is KIND.array:
-        found = gathered(x, key)
+        found = selected(x, key) if key.dtype == np.bool_ else gathered(x, key)
         if found is not None:
             return found
     plain = _key(key)

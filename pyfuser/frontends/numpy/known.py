@@ -18,13 +18,13 @@ from pyfuser.frontends.numpy.layout import Form, is_c_order
 from pyfuser.frontends.numpy.memory import READ, Owner, region_of
 from pyfuser.frontends.numpy.operations import (
     COPY,
-    INEXACT,
     NAMED,
     OPERATIONS,
     SAME,
     WHERE,
     Conversion,
     Operation,
+    is_exact,
 )
 from pyfuser.frontends.numpy.recorded import Recorded
 from pyfuser.frontends.numpy.resolution import number
@@ -63,8 +63,6 @@ def plan(asked: Operation | Conversion, operands: tuple[Any, ...], out: Any) -> 
     what has to be kept alive.
     """
     operation = COPY if isinstance(asked, Conversion) else asked
-    if LIMITS.exact and operation.name in INEXACT:
-        return None
     arrays = [x for x in (*operands, out) if type(x) is KIND.array]
     if not all(type(x) in _NUMBERS or type(x) is KIND.array for x in operands):
         return None
@@ -88,7 +86,7 @@ def plan(asked: Operation | Conversion, operands: tuple[Any, ...], out: Any) -> 
     if target is not None:
         key.append(target[2:])
     entry = record._entry(operation, values, key, target, signature, casting)
-    if entry is None:
+    if entry is None or (LIMITS.exact and not is_exact(operation, entry.resolution.loops)):
         return None
     layout, recipe, kind = entry.layout, entry.recipe, entry.resolution.result
     numbers = dict(entry.numbers)

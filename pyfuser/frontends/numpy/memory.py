@@ -9,6 +9,9 @@ An array is in one of three states:
   when the last such array dies.
 - foreign: `_array` is somebody else's NumPy array, `_owner` and `_region` are None.
 
+What a mask selects is in none while `_selection` stands for its elements (see `selected.py`): it
+becomes an owned array as soon as somebody asks for one of these attributes.
+
 The law: NumPy, and code that is not ours, gets a NumPy array over owned memory from `export` only,
 and while what it got lives the buffer is external: nothing is recorded on such a buffer, nor on
 foreign memory. `host` is for functions of NumPy that keep no reference to what they are given.
@@ -56,16 +59,25 @@ class ArrayMemory:
     _base: the array that this one is a view of.
     """
 
-    __slots__ = ("__weakref__", "_array", "_base", "_owner", "_region", "_writeable")
+    __slots__ = ("__weakref__", "_array", "_base", "_owner", "_region", "_selection", "_writeable")
 
     _array: Array | None
     _base: Any
     _owner: Handle | None
     _region: Region | None
+    _selection: Any
     _writeable: bool
 
     def __getattr__(self, name: str) -> Any:
         """The state of an array of NumPy's that was adopted, of which nothing is set but that."""
+        if name == "_selection":
+            return None
+        if name in _GATHERED and is_selected(self):
+            with TRACER.lock:
+                if self._selection is not None:
+                    self._array = self._selection.gather()
+                    self._selection = None
+            return getattr(self, name)
         if name in _ADOPTED:
             value = _ADOPTED[name]
             setattr(self, name, value)
@@ -74,6 +86,24 @@ class ArrayMemory:
 
 
 _ADOPTED: dict[str, Any] = {"_base": None, "_region": None, "_owner": FRESH, "_writeable": True}
+_GATHERED = frozenset({"_array", "_owner", "_region"})
+
+
+class _Selected:
+    """How many arrays are what a mask selects."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+SELECTED = _Selected()
+
+
+def is_selected(x: ArrayMemory) -> bool:
+    """Whether an array is what a mask selects, whose elements nobody has asked for."""
+    return SELECTED.count > 0 and x._selection is not None
 
 
 class _Memory:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pyfuser.frontends.numpy import complex_numbers as c
 from pyfuser.frontends.numpy import expressions as e
 from pyfuser.frontends.numpy.expressions import FLOATS, Build
 from pyfuser.ir.dtypes import DType
@@ -15,6 +16,8 @@ _REALS = frozenset(dtype for dtype in DType if not dtype.is_complex)
 _INTEGERS = frozenset(dtype for dtype in _REALS if dtype.is_integer)
 _NUMBERS = _REALS - {DType.BOOL}
 _FLOATS = frozenset(FLOATS)
+_ALL = _REALS | c.COMPLEX
+_PRODUCTS = frozenset() if c.is_fused() is None else c.COMPLEX
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,26 +54,38 @@ _C_NAMES = {
 INEXACT = frozenset(_C_NAMES) - {"sqrt", "floor", "ceil", "trunc", "fabs", "copysign", "fmod"}
 """Operations whose results may differ from NumPy's by some units in the last place."""
 
+
+# law: True
+def is_exact(operation: Operation, loops: tuple[DType, ...]) -> bool:
+    """Whether an operation on operands of such types has NumPy's bits."""
+    of_complex = operation.name == "absolute" and loops[0].is_complex
+    return operation.name not in INEXACT and not of_complex
+
+
+_OF_COMPLEX = frozenset({"exp", "log", "sqrt"})
+"""Of them, those of complex numbers: the C library's."""
+
 _SYMBOLS = {
     "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">",
     "greater_equal": ">=",
 }  # fmt: skip
 
 _OPERATIONS = (
-    _ufunc("add", e.add, _REALS),
-    _ufunc("subtract", e.wrapping("-"), _NUMBERS),
-    _ufunc("multiply", e.multiply, _REALS),
-    _ufunc("divide", e.divide, _FLOATS),
+    _ufunc("add", e.add, _ALL),
+    _ufunc("subtract", e.wrapping("-"), _NUMBERS | c.COMPLEX),
+    _ufunc("multiply", c.of_both(e.multiply, c.multiply), _REALS | _PRODUCTS),
+    _ufunc("divide", c.of_both(e.divide, c.divide), _FLOATS | c.COMPLEX),
     _ufunc("floor_divide", e.floor_divide, _NUMBERS, divides=True),
     _ufunc("remainder", e.remainder, _NUMBERS, divides=True),
-    _ufunc("negative", e.negative, _NUMBERS),
-    _ufunc("positive", e.positive, _NUMBERS),
-    _ufunc("absolute", e.absolute, _REALS),
+    _ufunc("negative", e.negative, _NUMBERS | c.COMPLEX),
+    _ufunc("positive", e.positive, _NUMBERS | c.COMPLEX),
+    _ufunc("conjugate", c.conjugate, c.COMPLEX),
+    _ufunc("absolute", c.of_both(e.absolute, c.absolute), _ALL),
     _ufunc("maximum", e.maximum, _REALS),
     _ufunc("minimum", e.minimum, _REALS),
     _ufunc("clip", e.clip, _NUMBERS),
     _ufunc("sign", e.sign, _NUMBERS),
-    _ufunc("square", e.square, _NUMBERS),
+    _ufunc("square", c.of_both(e.square, c.square), _NUMBERS | _PRODUCTS),
     _ufunc("reciprocal", e.reciprocal, _FLOATS),
     _ufunc("left_shift", e.left_shift, _INTEGERS - {DType.BOOL}),
     _ufunc("right_shift", e.right_shift, _INTEGERS - {DType.BOOL}),
@@ -82,9 +97,17 @@ _OPERATIONS = (
     _ufunc("logical_or", e.logical("||"), _REALS),
     _ufunc("logical_xor", e.logical_xor, _REALS),
     _ufunc("logical_not", e.logical_not, _REALS),
-    *(_ufunc(name, e.comparison(symbol), _REALS) for name, symbol in _SYMBOLS.items()),
     *(
-        _ufunc(name, e.function(c_name), _FLOATS, costly=name in INEXACT)
+        _ufunc(name, e.comparison(symbol), _ALL if symbol in ("==", "!=") else _REALS)
+        for name, symbol in _SYMBOLS.items()
+    ),
+    *(
+        _ufunc(
+            name,
+            e.function(c_name),
+            _FLOATS | c.COMPLEX if name in _OF_COMPLEX else _FLOATS,
+            costly=name in INEXACT,
+        )
         for name, c_name in _C_NAMES.items()
     ),
     *(_ufunc(name, e.classification(name), _FLOATS) for name in ("isnan", "isinf", "isfinite")),
@@ -95,8 +118,8 @@ OPERATIONS: dict[Any, Operation] = {operation.ufunc: operation for operation in 
 
 NAMED: dict[str, Operation] = {operation.name: operation for operation in _OPERATIONS}
 
-COPY = Operation("copy", e.positive, _REALS, None)
-WHERE = Operation("where", e.choose, _REALS, None)
+COPY = Operation("copy", e.positive, _ALL, None)
+WHERE = Operation("where", c.of_both(e.choose, c.choose), _ALL, None)
 
 
 @dataclass(frozen=True, eq=False)

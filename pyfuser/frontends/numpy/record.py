@@ -15,7 +15,7 @@ import numpy as np
 
 from pyfuser.frontends.numpy.layout import Form, Layout, layout_of_call
 from pyfuser.frontends.numpy.memory import Owner, host, is_away, usable
-from pyfuser.frontends.numpy.operations import COPY, INEXACT, Operation
+from pyfuser.frontends.numpy.operations import COPY, Operation, is_exact
 from pyfuser.frontends.numpy.recorded import Recorded
 from pyfuser.frontends.numpy.resolution import Resolution, number, resolve
 from pyfuser.frontends.numpy.spaces import SPACE
@@ -52,16 +52,15 @@ def record(
     mask: Any = None,
     signature: Any = None,
     casting: str = "same_kind",
+    due: bool = False,
 ) -> Any:
     """Record an operation; its result, or None if NumPy is to compute it.
 
     out: the array that takes the result. mask: an array of bools; only with `out`. signature: of
-    NumPy's loop, where it is given.
+    NumPy's loop, where it is given. due: `is_due` and `end_trip` were called.
     """
-    if not recording():
-        return None
     state = errors()
-    if is_loud(state) or (LIMITS.exact and operation.name in INEXACT):
+    if not recording() or is_loud(state):
         return None
     with TRACER.lock:
         key: list[Any] = [operation, signature, casting, mask is not None, SPACE.execution]
@@ -81,11 +80,11 @@ def record(
         entry = _ENTRIES.get(whole, _UNKNOWN)
         if entry is _UNKNOWN:
             entry = _ENTRIES.keep(whole, _entry(operation, values, key, target, signature, casting))
-        least = LIMITS.first(operation.costly)
-        size = 0 if entry is None else entry.layout.size
-        if entry is None or (size < least and not joins(size, pending)):
+        if entry is None or (LIMITS.exact and not is_exact(operation, entry.resolution.loops)):
             return None
-        if entry.numbers and not _numbers(entry, values):
+        least = 1 if due else LIMITS.first(operation.costly)
+        size = entry.layout.size
+        if (size < least and not joins(size, pending)) or not _numbers(entry, values):
             return None
         frame = program_frame(sys._getframe(2))
         if size >= least:
@@ -93,7 +92,8 @@ def record(
             site = frame.f_code, ~frame.f_lasti, entry.layout.result.shape
             if not (pending or SPACE.device) and is_lost(site):
                 return None
-        end_trip(frame)
+        if not due:
+            end_trip(frame)
         if target is None:
             return _fresh(entry, values, frame, state)
         _into(entry, values, target, frame, state)
@@ -155,7 +155,7 @@ def _read(operands: tuple[Any, ...], key: list[Any], values: list[Any]) -> bool 
                 value = host(x)[()]
                 key.append(value.dtype)
                 values.append(value)
-        elif kind is float or kind is int:
+        elif kind is float or kind is int or kind is complex:
             key.append(kind)
             values.append(x)
         elif kind is bool:
@@ -237,15 +237,20 @@ def _entry(
     divisor = operation.divides and types[1].is_integer and type(values[1]) is Region
     if divisor:
         return None
-    recipe = _recipe(operation, resolution, layout, values, masked)
+    recipe = _recipe(operation, resolution, layout, values, masked, out is None)
     return Entry(operation, resolution, layout, recipe, numbers)
 
 
 def _recipe(
-    operation: Operation, resolution: Resolution, layout: Layout, values: list[Any], masked: bool
+    operation: Operation,
+    resolution: Resolution,
+    layout: Layout,
+    values: list[Any],
+    masked: bool,
+    fresh: bool = False,
 ) -> Recipe:
     kinds = tuple(value.dtype if type(value) is Region else None for value in values)
-    return recipe_of(operation, resolution.loops, kinds, resolution.result, layout, masked)
+    return recipe_of(operation, resolution.loops, kinds, resolution.result, layout, masked, fresh)
 
 
 def _fresh(entry: Entry, values: list[Any], frame: FrameType, state: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pyfuser.frontends.numpy.complex_numbers import PARTS
 from pyfuser.frontends.numpy.operations import COPY, WHERE, Operation
 from pyfuser.ir.dtypes import DType, from_numpy
 from pyfuser.support.caches import Table
@@ -94,8 +95,8 @@ def _narrows(source: DType | None, target: DType | None) -> bool:
         source is not None
         and target is not None
         and source.is_float
-        and target.is_float
-        and target.size < source.size
+        and (target.is_float or target.is_complex)
+        and target.size < source.size * (1 + target.is_complex)
     )
 
 
@@ -107,8 +108,10 @@ def _converts_between(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
 # law: False
 def _converts(source: DType, target: DType) -> bool:
     """Whether C++ converts every value as NumPy does; floats beyond an integer's range differ."""
-    if source.is_complex or target.is_complex:
-        return False
+    if target.is_complex:
+        return source.size <= target.size
+    if source.is_complex:
+        return target is DType.BOOL
     return not source.is_float or target.is_float or target is DType.BOOL
 
 
@@ -119,10 +122,16 @@ def number(operation: Operation, place: int, value: Any, dtype: DType) -> Any:
         if not _converts_between(value.dtype, dtype.numpy):
             return None
         plain: Any = value.astype(dtype.numpy).item()
+    elif isinstance(value, complex) and not dtype.is_complex:
+        return None
     elif dtype is DType.BOOL:
         plain = value if type(value) is bool else None
     elif dtype.is_integer:
         plain = _integer(value, dtype)
+    elif dtype.is_complex:
+        parts = (_float(part, PARTS[dtype]) for part in (value.real, value.imag))
+        re, im = parts
+        plain = None if re is None or im is None else complex(re, im)
     else:
         plain = _float(value, dtype)
     if operation.name == "clip" and plain != plain:  # NumPy's is NaN then, whatever `x` is

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from pyfuser.frontends.numpy import apply
 from pyfuser.frontends.numpy.at_once import ANY, COSTLY, MOST, PAIRS, STORES, at_once
 from pyfuser.frontends.numpy.memory import are_away, host
 from pyfuser.frontends.numpy.operations import OPERATIONS, Operation
-from pyfuser.frontends.numpy.record import is_due, record
+from pyfuser.frontends.numpy.record import end_trip, is_due, program_frame, record
 from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.frontends.numpy.wrap import KIND, adopt
 from pyfuser.support.caches import cached
@@ -91,9 +92,10 @@ def _outer(operation: Operation, one: Any, other: Any) -> Any:
     size = one.size * other.size
     if size < LIMITS.most or not is_due(size, are_away(one) or are_away(other)):
         return apply.compute(operation.ufunc.outer, (one, other))
+    end_trip(program_frame(sys._getframe(1)))
     one, other = _apart(one, other.size), _apart(other, one.size)
     pair = one.reshape((*one.shape, *(1,) * other.ndim)), other
-    found = record(operation, pair)
+    found = record(operation, pair, due=True)
     return apply.compute(operation.ufunc, pair) if found is None else found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pyfuser.frontends.numpy.complex_numbers import choose
 from pyfuser.frontends.numpy.expressions import Code, cast
 from pyfuser.frontends.numpy.layout import Form, Layout
 from pyfuser.frontends.numpy.operations import COPY, WHERE, Operation
@@ -107,13 +108,18 @@ def recipe_of(
     result: DType,
     layout: Layout,
     masked: bool,
+    fresh: bool = False,
 ) -> Recipe:
     """How an operation is called.
 
     loops: the types of NumPy's loop, of the result last. kinds: of the operands, None for numbers;
-    of the mask last. result: the type of what is stored.
+    of the mask last. result: the type of what is stored. fresh: the result is a new array, so that
+    anything may be stored where the mask does not hold; NumPy, which would warn of it, does not.
     """
-    key = operation, loops, kinds, result, layout, masked, SPACE.execution
+    guard = "" if not masked else "none" if fresh and not operation.costly else "branch"
+    if guard == "branch" and operation is COPY and result.is_complex:
+        guard = "select"  # there are no masked stores of pairs
+    key = operation, loops, kinds, result, layout, guard, SPACE.execution
     found = _RECIPES.get(key)
     if found is not None:
         return found
@@ -123,7 +129,7 @@ def recipe_of(
     axes = tuple(None if form is None else form.axes for form in forms)
     rank = len(layout.extents)
     workunit = _workunit(
-        operation, loops, kinds, result, axes, layout.result.axes, rank, masked, wide
+        operation, loops, kinds, result, axes, layout.result.axes, rank, guard, wide
     )
     space = space_of(layout.extents)
     recipe = Recipe(operation, loops, workunit, space, forms, layout.result, masked)
@@ -149,7 +155,7 @@ def _workunit(
     axes: tuple[tuple[int, ...] | None, ...],
     out_axes: tuple[int, ...],
     rank: int,
-    masked: bool,
+    guard: str,
     wide: bool,
 ) -> Workunit:
     index_type = DType.INT64 if wide else DType.INT32
@@ -157,17 +163,20 @@ def _workunit(
     out = Sym("out", rank, result)
     code = Code(rank + 1 + len(kinds))
     params, operands = [Param(out, max(len(out_axes), 1))], []
-    types = (*loops[: len(kinds) - 1], DType.BOOL) if masked else loops[: len(kinds)]
+    types = (*loops[: len(kinds) - 1], DType.BOOL) if guard else loops[: len(kinds)]
     for n, (kind, own, dtype) in enumerate(zip(kinds, axes, types, strict=True)):
         sym = Sym("xyzw"[n], rank + 1 + n, kind or dtype)
         params.append(Param(sym, 0 if own is None else max(len(own), 1)))
         operands.append(Read(sym) if own is None else Load(sym, subscripts(indices, own)))
-    mask: Expr | None = cast(operands.pop(), DType.BOOL) if masked else None
+    mask: Expr | None = cast(operands.pop(), DType.BOOL) if guard else None
     values = [code.let(cast(e, dtype)) for e, dtype in zip(operands, types, strict=False)]
     value = cast(operation.build(code, *values), loops[-1])
-    store: Stmt = Store(out, subscripts(indices, out_axes), cast(value, result))
-    body = (*code.statements, store)
-    if mask is not None:
+    places = subscripts(indices, out_axes)
+    value = cast(value, result)
+    if mask is not None and guard == "select":
+        value = choose(code, mask, code.let(value), code.let(Load(out, places)))
+    body: tuple[Stmt, ...] = (*code.statements, Store(out, places, value))
+    if mask is not None and guard == "branch":
         body = (If(mask, body),)
     name = operation.name if operation is not COPY else "copy"
     return Workunit(name=name, indices=indices, params=tuple(params), body=body)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import pyfuser.numpy as pnp
+from pyfuser.frontends.numpy import selected
 from pyfuser.frontends.numpy.operations import INEXACT
 from pyfuser.frontends.numpy.spaces import SPACE
 from pyfuser.runtime.session import TRACER
@@ -100,6 +101,8 @@ class Program:
         self.count = statements
         self.arrays: list[Both] = []
         self.exports: list[Both] = []
+        self.masks: list[Both] = []
+        self.chosen: list[tuple[Both, Both]] = []  # what masks selected, and which
         self.text: list[str] = []
         self.warned: Counter[str] = Counter()  # NumPy
 
@@ -112,6 +115,8 @@ class Program:
                 for _ in range(self.count):
                     self.statement()
                 self.compare()
+                for both, _ in self.chosen:
+                    self.compare_arrays(both, "what a mask selected")
                 TRACER.flush(reason.SYNC)
                 if WARNINGS[0]:
                     self.compare_warnings(Counter(str(warning.message) for warning in ours))
@@ -121,6 +126,8 @@ class Program:
             finally:
                 self.arrays.clear()
                 self.exports.clear()
+                self.masks.clear()
+                self.chosen.clear()
 
     # ------------------------------------------------------------------- statements
 
@@ -132,7 +139,7 @@ class Program:
             (2, self.read), (4, self.reduce), (3, self.where), (3, self.into), (1, self.compare),
             (4, self.function), (2, self.convert), (1, self.overlapping), (4, self.fancy),
             (3, self.at), (2, self.listed), (4, self.joined), (4, self.workunit),
-            (3, self.reduce_rows), (2, self.filled),
+            (3, self.reduce_rows), (2, self.filled), (5, self.selections),
         ]  # fmt: skip
         weights = [weight for weight, _ in kinds]
         (chosen,) = self.random.choices([kind for _, kind in kinds], weights)
@@ -390,6 +397,65 @@ class Program:
             self.keep(text, act, False, x, y)
         else:
             self.do(text, act, x, y)
+
+    def selections(self) -> None:
+        """Some statements on what one mask selects, which others come in between."""
+        selected._ASKED.clear()
+        x = self.pick()
+        fitting = [mask for mask in self.masks if mask.numpys.shape == x.numpys.shape]
+        if not fitting or self.random.random() < 0.3:
+            level = self.random.choice([0, 0.5, 2])
+            made = self.do(f"mask {self.name(x)} > {level}", lambda m, a: a > level, x)
+            if made is None or not isinstance(made.numpys, np.ndarray):
+                return
+            self.masks = [*self.masks[-2:], made]
+            fitting = [made]
+        mask = self.random.choice(fitting)
+        for _ in range(self.random.randint(1, 5)):
+            self.selection(x, mask)
+
+    def selection(self, x: Both, mask: Both) -> None:
+        kind = self.random.choice(
+            ["select", "select", "compute", "compute", "in place", "store", "store", "mask", "keep"]
+        )
+        mine = [both for both, of in self.chosen if of is mask]
+        known = mine if self.random.random() < 0.9 else [both for both, _ in self.chosen]
+        other = (
+            self.random.choice(known) if known and self.random.random() < 0.6 else self.operand()
+        )
+        if kind == "select":
+            self.choose("x[mask]", mask, lambda m, a, b: a[b], x, mask)
+        elif kind == "mask":
+            self.do("not mask", lambda m, a: m.logical_not(a, a), mask)
+        elif not mine:
+            return
+        elif kind == "compute":
+            symbol = self.random.choice(list(OPERATORS))
+            function, one = OPERATORS[symbol], self.random.choice(mine)
+            text = f"selected {symbol} {self.name(other)}"
+            self.choose(text, mask, lambda m, a, b: function(a, b), one, other)
+        elif kind == "in place":
+            symbol = self.random.choice(["+=", "-=", "*="])
+            change = IN_PLACE[symbol]
+            self.do(
+                f"selected {symbol} {self.name(other)}",
+                lambda m, a, b: change(a, b) is a,
+                self.random.choice(mine),
+                other,
+            )
+        elif kind == "store":
+
+            def act(module: Any, a: Any, b: Any, c: Any) -> None:
+                a[b] = c
+
+            self.do(f"{self.name(x)}[mask] = selected", act, x, mask, self.random.choice(mine))
+        else:
+            self.keep("kept", lambda m, a: a, False, self.random.choice(mine))
+
+    def choose(self, text: str, mask: Both, function: Any, *operands: Both) -> None:
+        made = self.do(text, function, *operands)
+        if made is not None and isinstance(made.numpys, np.ndarray):
+            self.chosen = [*self.chosen[-5:], (made, mask)]
 
     def fancy(self) -> None:
         x = self.pick()
@@ -679,7 +745,8 @@ class Program:
         text = (
             f"{name}({self.name(x)}, {self.name(y)}, {shift}, {axis}, {bounds}, {clips}, {named})"
         )
-        self.keep(text, act, name == "cumsum", x, y)
+        inexact = name == "cumsum" or (name == "abs" and x.numpys.dtype.kind == "c")
+        self.keep(text, act, inexact, x, y)
 
     def joined(self) -> None:
         x = self.pick()

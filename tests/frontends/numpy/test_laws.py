@@ -7,6 +7,7 @@ import pytest
 
 from pyfuser.frontends.numpy.along import REDUCTIONS, kind_of
 from pyfuser.frontends.numpy.layout import Form, Layout, _meets_itself, layout_of_call
+from pyfuser.frontends.numpy.operations import NAMED, is_exact
 from pyfuser.frontends.numpy.record import _interleaved, independent
 from pyfuser.frontends.numpy.resolution import _converts
 from pyfuser.frontends.numpy.spaces import SPACE
@@ -122,10 +123,12 @@ def test_conversions_that_cpp_does_as_numpy() -> None:
     assert _converts(DType.INT64, DType.INT8)
     assert not _converts(F8, I4)
     assert not _converts(F4, DType.UINT8)
+    assert _converts(F8, C16)
+    assert _converts(DType.COMPLEX64, C16)
+    assert _converts(C16, BOOL)
     assert not _converts(C16, F8)
-    assert not _converts(F8, C16)
-    assert not _converts(C16, C16)
-    assert not _converts(C16, BOOL)
+    assert not _converts(C16, DType.COMPLEX64)
+    assert _converts(C16, C16)
 
 
 def test_types_of_reductions() -> None:
@@ -181,3 +184,11 @@ def test_on_a_gpu_floats_are_reduced_in_any_order_unless_bits_count(
     assert kind_of(REDUCTIONS["min"], F8, True) is extremes
     assert kind_of(REDUCTIONS["max"], F8, False) is F8
     assert kind_of(REDUCTIONS["max"], DType.INT64, True) is DType.INT64
+
+
+def test_operations_with_numpys_bits() -> None:
+    add, absolute, root = (NAMED[name] for name in ("add", "absolute", "arctan"))
+    assert is_exact(add, (C16, C16, C16))
+    assert is_exact(absolute, (F8, F8))
+    assert not is_exact(absolute, (C16, F8))
+    assert not is_exact(root, (F8, F8))
