@@ -131,6 +131,7 @@ PLAN_STEPS = (
         "bands", "long traces that are not planned run for one part of an axis, then for the next"
     ),
     Step("autotune", "plans in doubt are tried in turn, and measured"),
+    Step("no-gain", "NumPy computes what kernels would make no faster"),
     Step("guarded-selections", "NumPy's `x[m] = f(x[m])` is computed in place, nothing gathered"),
     Step("postpone", "work arrays that the next step overwrites unread are not stored"),
     Step("turns", "tiny calls of a steady loop run at once where recording them was slower"),

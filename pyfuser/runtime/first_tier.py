@@ -70,6 +70,15 @@ def is_lost(site: Any) -> bool:
     return SITES.get(site, 0) >= GIVEN_UP
 
 
+def lose(trace: TraceShape, calls: Sequence[Call]) -> None:
+    """Have NumPy compute such calls from now on, without recording them."""
+    SEEN.keep(trace, GIVEN_UP)
+    for call in calls:
+        first = call.arguments[0]
+        if type(first) is Region and call.code is not None:
+            SITES.keep((call.code, call.at, first.shape), GIVEN_UP)
+
+
 def _note(calls: Sequence[Call], compiled: bool, each: int = 0) -> None:
     """Count what calls moved whose trace is new, or that a kernel is made for.
 
@@ -105,15 +114,20 @@ PAID = 16
 one, the others cost more than they gain, and their calls run at once from then on."""
 
 
-def runs_here(trace: TraceShape, calls: Sequence[Call]) -> bool:
-    """Whether these calls run without a kernel this time."""
+def may_run(calls: Sequence[Call]) -> bool:
+    """Whether calls may run without a kernel."""
     if SETTINGS.numpy_lazy or SETTINGS.verify or SETTINGS.debug:  # or somebody looks at kernels
         return False
-    if not are_direct(calls) or calls[0].space.execution in GPU_SPACES:
+    return are_direct(calls) and calls[0].space.execution not in GPU_SPACES
+
+
+def runs_here(trace: TraceShape, calls: Sequence[Call]) -> bool:
+    """Whether these calls run without a kernel this time."""
+    if not may_run(calls):
         return False
     moved = SEEN.get(trace, 0)
-    if moved < 0:
-        return False
+    if moved < 0 or moved >= GIVEN_UP:
+        return moved >= GIVEN_UP
     new, bytes_now = not moved, _bytes(calls)
     needed, alike = _needed(trace, bytes_now)
     ripe = [call for call in calls if getattr(call, "ripe", False)]

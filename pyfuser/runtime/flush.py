@@ -15,7 +15,7 @@ from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.engine.engine import ENGINE, capabilities, graphs_for
 from pyfuser.plan.plan import Plan
-from pyfuser.runtime import bands, families, first_tier, postpone, replay, roll, stored
+from pyfuser.runtime import bands, families, first_tier, no_gain, postpone, replay, roll, stored
 from pyfuser.runtime.budget import TooDear, taken
 from pyfuser.runtime.checked import run_all
 from pyfuser.runtime.debug import show_program
@@ -118,10 +118,11 @@ def _run(recorded: list[Call], tracer: Tracer) -> None:
             program = banded(trace, calls, earned)
         if program is None:
             refuse(trace, calls, tracer)
-            program = program_for(trace, None if earned else calls)
+            doubted = first_tier.may_run(calls)
+            program = program_for(trace, None if earned else calls, doubted)
             SESSION.budget.made(calls)
-    except TooDear:
-        apart(calls, tracer)
+    except TooDear as why:
+        _do_without(why, trace, calls, tracer)
         return
     except FAILURES as error:
         if isinstance(error, KernelError):
@@ -170,6 +171,15 @@ def _looked_for(calls: list[Call], tracer: Tracer) -> tuple[list[Call], replay.L
         return calls, looked
     calls = list(tracer.calls)
     return calls, None if SESSION.budget.closed(calls) else replay.look(calls)
+
+
+def _do_without(why: TooDear, trace: TraceShape, calls: list[Call], tracer: Tracer) -> None:
+    """Run calls whose plan or kernels would cost more than they gain."""
+    if isinstance(why, no_gain.NoGain):
+        first_tier.lose(trace, calls)
+        first_tier.run(calls, tracer)
+    else:
+        apart(calls, tracer)
 
 
 def apart(calls: Sequence[Call], tracer: Tracer) -> None:
@@ -235,15 +245,18 @@ def resized(trace: TraceShape, calls: Sequence[Call] | None) -> Program | None:
     return families.program_of(family, trace, lambda program: tuned(program, make))
 
 
-def program_for(trace: TraceShape, calls: Sequence[Call] | None = None) -> Program:
+def program_for(
+    trace: TraceShape, calls: Sequence[Call] | None = None, doubted: bool = False
+) -> Program:
     """The program of a trace shape, made once.
 
-    Raises TooDear if its calls are given and had better run apart.
+    Raises TooDear if its calls are given and had better run apart; NoGain if it is `doubted` and
+    NumPy had better compute them.
     """
     program = SESSION.programs.get(trace)
     if program is None:
         before = COUNTERS.analysis_seconds
-        program = build(trace, calls)
+        program = build(trace, calls, doubted)
         note_planned(trace, program, COUNTERS.analysis_seconds - before)
         SESSION.programs.keep(trace, program)
         families.keep(trace, program)
@@ -251,13 +264,15 @@ def program_for(trace: TraceShape, calls: Sequence[Call] | None = None) -> Progr
     return program
 
 
-def build(given: TraceShape, calls: Sequence[Call] | None = None) -> Program:
-    """Plan a trace and compile those of its kernels that are new. calls: see `program_for`."""
+def build(given: TraceShape, calls: Sequence[Call] | None = None, doubted: bool = False) -> Program:
+    """Plan a trace and compile those of its kernels that are new, as `program_for`."""
     start = time.perf_counter()
     able = capabilities(call.space.execution for call in given.calls)
     trace, graph, plan = stored.plan_for(given, able)
     COUNTERS.plans += 1
     COUNTERS.analysis_seconds += time.perf_counter() - start
+    if doubted and no_gain.has_none(given, trace, plan):
+        raise no_gain.NoGain
     make = partial(compiled, given)
     return tuned(make(trace, graph, plan, calls), make)
 

@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from pyfuser.frontends.numpy import switches
+from pyfuser.runtime import no_gain
 from pyfuser.runtime.session import TRACER
 from tests.frontends.numpy import tiers
 
 
 @pytest.fixture(autouse=True)
 def at_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is large enough is recorded the first time that it comes."""
+    """What is large enough is recorded the first time that it comes; kernels beat NumPy."""
     monkeypatch.setattr(switches.LIMITS, "sure", 1)
+    monkeypatch.setattr(no_gain, "RATE", 1.0)
 
 
 @pytest.fixture

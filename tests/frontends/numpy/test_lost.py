@@ -9,7 +9,7 @@ import pytest
 
 import pyfuser.numpy as np
 from pyfuser.frontends.numpy.switches import LIMITS
-from pyfuser.runtime import first_tier
+from pyfuser.runtime import first_tier, no_gain
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.counters import COUNTERS
 from tests.vendors import tune
@@ -54,6 +54,22 @@ def test_what_comes_again_is_compiled_and_stays_recorded() -> None:
 def test_what_comes_again_slowly_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     tune(monkeypatch, planned_call_bytes=60 * 3 * SIZE * 8)
     assert recorded(0, 60, int) == 60
+
+
+def test_what_kernels_make_no_faster_is_computed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(no_gain, "RATE", 30e9)
+    launches = COUNTERS.launches
+    assert recorded(0, 40, "i4") <= 10
+    assert recorded(0, 40, "i4") == 0
+    assert COUNTERS.launches == launches
+
+
+def test_what_takes_numpy_longer_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(no_gain, "RATE", 30e9)
+    launches, x = COUNTERS.launches, np.full(SIZE, 0.25)
+    for _ in range(20):
+        assert np.sqrt(x + 2.0)[0] == 1.5
+    assert COUNTERS.launches >= launches + 5
 
 
 def halves(size: int) -> Any:
