@@ -19,10 +19,11 @@ from pyfuser.frontends.numpy.memory import (
     is_pending,
     is_selected,
     layout_of,
+    share_memory,
 )
 from pyfuser.frontends.numpy.operations import COPY
 from pyfuser.frontends.numpy.record import record
-from pyfuser.frontends.numpy.selected import selected, stored
+from pyfuser.frontends.numpy.selected import as_mask, fits, over, selected, stored
 from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.frontends.numpy.wrap import KIND, adopt, foreign, of_view, sliced, view
 from pyfuser.runtime.session import TRACER
@@ -103,7 +104,7 @@ class Indexing(ArrayMemory):
                 array[key] = source
                 return
         if not is_basic(key):
-            if type(key) is not KIND.array or not _guarded(self, key, value):
+            if not _guarded(self, key, value):
                 _assigned(self, key, value)
             return
         least = LIMITS.first(False)
@@ -147,20 +148,43 @@ def assign(part: Any, value: Any) -> bool:
     return record(COPY, (value,), part, casting="unsafe") is not None
 
 
-def _guarded(x: Any, mask: Any, value: Any) -> bool:
+def _guarded(x: Any, key: Any, value: Any) -> bool:
     """Record `x[mask] = number`, or what the mask selected, as stores that the mask guards.
 
     False: NumPy is to do it now.
     """
-    if type(value) is KIND.array and is_selected(value):
-        return x.shape == mask.shape and stored(x, mask, value)
-    if type(value) not in apply.SCALARS or mask.dtype != np.bool_ or mask.shape != x.shape:
+    found = (x, key) if type(key) is KIND.array else _masked_part(x, key)
+    if found is None:
         return False
-    return record(COPY, (value,), x, mask, casting="unsafe") is not None
+    x, mask = found
+    if not fits(x, mask) or (x is not mask and share_memory(x, mask)):
+        return False  # NumPy reads of such a mask what it has stored
+    if type(value) is KIND.array and is_selected(value):
+        return stored(x, mask, value)
+    if type(value) not in apply.SCALARS:
+        return False
+    return record(COPY, (value,), x, over(mask, x), casting="unsafe") is not None
+
+
+def _masked_part(x: Any, key: Any) -> Any:
+    """Of `x[mask, 0]` the part `x[:, 0]` and the mask; None: the key is another one."""
+    masked = as_mask(key)
+    shape = x.shape
+    if masked is None or len(masked[1]) > len(shape) or x.size < LIMITS.most:
+        return None
+    for entry, extent in zip(masked[1], shape, strict=False):
+        if type(entry) is int and not -extent <= entry < extent:
+            return None
+    part = view(x, part_of(layout_of(x), masked[1]))
+    return (part, masked[0]) if part.size else None
 
 
 def _selected(x: Any, key: Any) -> Any:
     """By indices or masks: a copy."""
+    masked = _masked_part(x, key)
+    found = None if masked is None else selected(*masked)
+    if found is not None:
+        return found
     if type(key) is KIND.array:
         found = selected(x, key) if key.dtype == np.bool_ else gathered(x, key)
         if found is not None:

@@ -136,6 +136,12 @@ def share(x: ArrayMemory) -> Handle | None:
     return owner
 
 
+def share_memory(x: ArrayMemory, y: ArrayMemory) -> bool:
+    """Whether two arrays are parts of one piece of owned memory."""
+    owner = x._owner
+    return owner is y._owner and owner is not None and owner is not FRESH
+
+
 def buffer_of(x: ArrayMemory) -> Buffer | None:
     """The buffer that an array's memory already has."""
     region = x._region

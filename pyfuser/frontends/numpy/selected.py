@@ -134,10 +134,32 @@ def _is_unwritten(x: Any, position: int) -> bool:
     return True
 
 
+def fits(x: Any, mask: Any) -> bool:
+    """Whether an array is a mask of all axes of another one, or of the first ones."""
+    return bool(mask.dtype == np.bool_) and mask.ndim > 0 and x.shape[: mask.ndim] == mask.shape
+
+
+def over(mask: Any, x: Any) -> Any:
+    """A mask with as many axes as what it selects from."""
+    more = x.ndim - mask.ndim
+    return mask.reshape(mask.shape + (1,) * more) if more else mask
+
+
+def as_mask(key: Any) -> tuple[Any, tuple[Any, ...]] | None:
+    """The mask of `x[mask, 0]`, and the key of what it selects from, `x[:, 0]`; None: another."""
+    if type(key) is not tuple or len(key) < 2:
+        return None
+    mask, *rest = key
+    if type(mask) is not KIND.array or mask.dtype != np.bool_:
+        return None
+    if not all(type(entry) is int or type(entry) is slice for entry in rest):
+        return None
+    return mask, ((slice(None),) * mask.ndim + tuple(rest))
+
+
 def selected(x: Any, mask: Any) -> Any:
     """`x[mask]`, for two arrays of ours; None: NumPy is to gather the elements now."""
-    shape = mask.shape
-    if x.shape != shape or mask.dtype != np.bool_ or mask.size < LIMITS.most:
+    if not fits(x, mask) or x.size < LIMITS.most:
         return None
     if left_out("guarded-selections"):
         return None
@@ -149,11 +171,11 @@ def selected(x: Any, mask: Any) -> Any:
         source, guard = usable(x), usable(mask)
         if source is None or guard is None:
             return None
-        if not is_due(mask.size, is_away(source.buffer) or is_away(guard.buffer)):
+        if not is_due(x.size, is_away(source.buffer) or is_away(guard.buffer)):
             return None
         end_trip(frame)
         _close()
-        value = record(COPY, (x,), None, mask, due=True)
+        value = record(COPY, (x,), None, over(mask, x), due=True)
         held = None if value is None else record(COPY, (mask,), due=True)
         if held is None:
             return None
@@ -196,7 +218,9 @@ def computed(operation: Operation, inputs: tuple[Any, ...], out: Any = None) -> 
         sites: frozenset[Any] = frozenset().union(*(x._selection.sites for x in chosen))
         taken = tuple(x._selection.now() if type(x) is KIND.array else x for x in inputs)
         target = None if out is None else first.value
-        value = record(operation, taken, target, first.mask, due=True)
+        if any(x._selection.value.shape != first.value.shape for x in chosen):
+            return None
+        value = record(operation, taken, target, over(first.mask, first.value), due=True)
         if value is None:
             return None
         if out is None:
@@ -212,9 +236,9 @@ def stored(x: Any, mask: Any, value: ArrayMemory) -> bool:
     with TRACER.lock:
         end_trip(program_frame(sys._getframe(2)))
         selection = value._selection
-        if selection is None or not selection.is_through(mask):
+        if selection is None or not selection.is_through(mask) or x.shape != selection.value.shape:
             return False
-        if record(COPY, (selection.now(),), x, mask, casting="unsafe", due=True) is None:
+        if record(COPY, (selection.now(),), x, over(mask, x), casting="unsafe", due=True) is None:
             return False
         for site in selection.sites:
             _ASKED.pop(site, None)

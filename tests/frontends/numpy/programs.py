@@ -402,10 +402,16 @@ class Program:
         """Some statements on what one mask selects, which others come in between."""
         selected._ASKED.clear()
         x = self.pick()
-        fitting = [mask for mask in self.masks if mask.numpys.shape == x.numpys.shape]
+        shape = x.numpys.shape
+        fitting = [mask for mask in self.masks if mask.numpys.shape == shape[: mask.numpys.ndim]]
         if not fitting or self.random.random() < 0.3:
             level = self.random.choice([0, 0.5, 2])
-            made = self.do(f"mask {self.name(x)} > {level}", lambda m, a: a > level, x)
+            more = (0,) * self.random.choice([0, 0, 1, 2])
+            made = self.do(
+                f"mask {self.name(x)}[..., {more}] > {level}",
+                lambda m, a: a[(..., *more)] > level,
+                x,
+            )
             if made is None or not isinstance(made.numpys, np.ndarray):
                 return
             self.masks = [*self.masks[-2:], made]
@@ -423,8 +429,15 @@ class Program:
         other = (
             self.random.choice(known) if known and self.random.random() < 0.6 else self.operand()
         )
+        more = self.random.choice([(), (), (), (0,), (-1,), (slice(None, -1),), (0, slice(1, 9))])
         if kind == "select":
-            self.choose("x[mask]", mask, lambda m, a, b: a[b], x, mask)
+            self.choose(
+                f"{self.name(x)}[mask, {more}]",
+                mask,
+                lambda m, a, b: a[(b, *more) if more else b],
+                x,
+                mask,
+            )
         elif kind == "mask":
             self.do("not mask", lambda m, a: m.logical_not(a, a), mask)
         elif not mine:
@@ -446,9 +459,10 @@ class Program:
         elif kind == "store":
 
             def act(module: Any, a: Any, b: Any, c: Any) -> None:
-                a[b] = c
+                a[(b, *more) if more else b] = c
 
-            self.do(f"{self.name(x)}[mask] = selected", act, x, mask, self.random.choice(mine))
+            value = self.random.choice(mine) if self.random.random() < 0.8 else Both(2, 2)
+            self.do(f"{self.name(x)}[mask, {more}] = selected", act, x, mask, value)
         else:
             self.keep("kept", lambda m, a: a, False, self.random.choice(mine))
 

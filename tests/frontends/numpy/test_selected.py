@@ -156,6 +156,41 @@ def _another_shape(m: Any, x: Any, y: Any) -> Any:
     return chosen + 1
 
 
+def _rows(m: Any, x: Any, y: Any) -> Any:
+    p, v = x.reshape(-1, 4), y.reshape(-1, 4)
+    mask = p[:, 1] > 0
+    v[mask] = v[mask] * 0.5 + p[mask]
+    p[mask] = 2
+    return v[mask, :2] * p[mask, 1:3]
+
+
+def _columns(m: Any, x: Any, y: Any) -> Any:
+    p = x.reshape(-1, 2)
+    mask = p[:, 0] < 0
+    p[mask, 0] *= -1
+    chosen = p[mask, 1]
+    p[mask, 1] = p[mask, 0] + 1
+    p[mask, -1] = 3
+    return chosen + 1
+
+
+def _rows_of_two_masks(m: Any, x: Any, y: Any) -> Any:
+    p = x.reshape(-1, 2)
+    one, other = p[:, 0] > 9, p[:, 1] > 9
+    one[:8] = other[8:16] = True
+    p[one] = p[other]
+    return p[one, 1] - p[other, 0]
+
+
+def _of_its_other_half(m: Any, x: Any, y: Any) -> Any:
+    flags = m.ones(len(x), dtype=bool)
+    flags[3] = False
+    mask = flags[::-1]
+    flags[mask] = flags[mask] ^ True
+    mask[flags] = False
+    return flags
+
+
 def _bounded(m: Any, x: Any, y: Any) -> Any:
     mask = m.abs(x) > 0.5
     x[mask] = m.sqrt(m.abs(x[mask])) + m.maximum(y[mask], 0)
@@ -167,7 +202,8 @@ def _bounded(m: Any, x: Any, y: Any) -> Any:
     [
         _changed_source, _changed_mask, _changed_between, _two_masks, _stored_through_another,
         _stored_through_a_changed_one, _shifted, _in_place, _of_itself, _bounded,
-        _another_type, _another_shape,
+        _another_type, _another_shape, _rows, _columns, _rows_of_two_masks,
+        _of_its_other_half,
     ],
 )  # fmt: skip
 def test_others_change_what_it_was(function: Callable[..., Any]) -> None:
@@ -221,6 +257,20 @@ def test_a_call_behind_may_write_any_of_its_arguments(monkeypatch: pytest.Monkey
     assert not unwritten(8, mine)
     assert unwritten(8, others, 2.5)
     assert unwritten(7, mine)
+
+
+def test_columns_that_a_mask_selects_are_recorded() -> None:
+    p = np.array(X.reshape(-1, 2).repeat(2, 0))
+    mask = p[:, 0] > 0
+    chosen = p[mask, 1]
+    assert is_selected(chosen)
+    p[mask, 1] = chosen * 2
+    assert is_selected(p[mask])
+    assert len(TRACER.calls) >= 7
+    with pytest.raises(IndexError):
+        p[mask, 2]
+    with pytest.raises(ValueError, match="broadcast"):
+        p[mask] * p[mask, 1]
 
 
 def test_lengths_that_differ_are_an_error() -> None:
