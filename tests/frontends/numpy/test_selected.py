@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,9 +29,13 @@ X, Y = NUMBERS.normal(size=(2, LARGE))
 
 
 @pytest.fixture(autouse=True)
-def nothing_pending() -> None:
+def nothing_pending() -> Iterator[None]:
     TRACER.flush(reason.SYNC)
     selected._ASKED.clear()
+    yield
+    with numpy.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        TRACER.flush(reason.SYNC)
 
 
 def same(function: Callable[..., Any], *arrays: Any) -> None:
