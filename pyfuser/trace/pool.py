@@ -36,6 +36,9 @@ SPREAD = 37 << 12
 multiples of a power of two apart fall into the same sets of caches and banks of memory, which took
 1.6 times as long in a loop over a dozen of them."""
 
+STRANGE = 4
+"""Blocks of NumPy's of about a size at which one of another size takes the oldest one's place."""
+
 CLASSES = 8
 """Sizes of blocks between a power of two and the next."""
 
@@ -94,13 +97,32 @@ class Pool:
         size, room = block.nbytes, capacity(block.nbytes)
         if size < SMALLEST or room > self.limit:
             return
-        self._blocks.setdefault(room, []).append(block)
+        blocks = self._blocks.setdefault(room, [])
+        if not isinstance(block.base, memoryview):
+            self._make_room(blocks, size, room)
+        blocks.append(block)
         self._order.append(room)
         self.held += room
         while self.held > self.limit and self._order:
             self._pop(self._order.popleft())
         while len(self._order) > 4096:
             self._order.popleft()
+
+    def _make_room(self, blocks: list[Array], size: int, room: int) -> None:
+        """Drop a block of NumPy's, which serves its own size alone, where those of others are many.
+
+        A program whose sizes change would fill the pool with them.
+        """
+        strange = [
+            block
+            for block in tuple(blocks)
+            if block.nbytes != size and not isinstance(block.base, memoryview)
+        ]
+        for n, block in enumerate(blocks):
+            if len(strange) >= STRANGE and block is strange[0]:
+                del blocks[n]
+                self.held -= room
+                return
 
     def clear(self) -> None:
         """Give everything back to the system."""

@@ -220,6 +220,17 @@ def test_a_block_of_somebody_else_serves_its_own_size_only():
     assert block.all()
 
 
+def test_blocks_of_somebody_else_of_many_sizes_are_few():
+    kept = pool.Pool(1 << 40)
+    for more in range(50):
+        kept.give(np.empty(SIZE - more, np.uint8))
+    assert kept.held == pool.STRANGE * pool.capacity(SIZE)
+    assert kept.take(SIZE - 49).nbytes == SIZE - 49
+    for _ in range(50):
+        kept.give(np.empty(SIZE - 49, np.uint8))
+    assert kept.held >= 50 * pool.capacity(SIZE)
+
+
 @pytest.mark.parametrize("size", [1 << 20, 3 << 20, 1 << 24, 48_000_000, 1 << 27])
 def test_large_blocks_do_not_start_powers_of_two_apart(size: int):
     """If the system puts them one behind the other, as it does."""
