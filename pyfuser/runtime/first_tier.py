@@ -74,9 +74,17 @@ def lose(trace: TraceShape, calls: Sequence[Call]) -> None:
     """Have NumPy compute such calls from now on, without recording them."""
     SEEN.keep(trace, GIVEN_UP)
     for call in calls:
-        first = call.arguments[0]
-        if type(first) is Region and call.code is not None:
-            SITES.keep((call.code, call.at, first.shape), GIVEN_UP)
+        site = _site(call)
+        if site is not None:
+            SITES.keep(site, GIVEN_UP)
+
+
+def _site(call: Call) -> Any:
+    """The instruction that recorded a call, with the shape of its result; None: not known."""
+    first = call.arguments[0]
+    if type(first) is not Region or call.code is None:
+        return None
+    return call.code, call.at, first.shape
 
 
 def _note(calls: Sequence[Call], compiled: bool, each: int = 0) -> None:
@@ -86,9 +94,8 @@ def _note(calls: Sequence[Call], compiled: bool, each: int = 0) -> None:
     """
     moved: dict[Any, int] = {}  # by site
     for call in calls:
-        first = call.arguments[0]
-        if type(first) is Region and call.code is not None:
-            site = call.code, call.at, first.shape
+        site = _site(call)
+        if site is not None:
             moved[site] = each or moved.get(site, 0) + _bytes((call,))
     for site, count in moved.items():
         total = SITES.get(site, 0) + count

@@ -129,8 +129,7 @@ def number(operation: Operation, place: int, value: Any, dtype: DType) -> Any:
     elif dtype.is_integer:
         plain = _integer(value, dtype)
     elif dtype.is_complex:
-        parts = (_float(part, PARTS[dtype]) for part in (value.real, value.imag))
-        re, im = parts
+        re, im = (_float(part, PARTS[dtype]) for part in (value.real, value.imag))
         plain = None if re is None or im is None else complex(re, im)
     else:
         plain = _float(value, dtype)
