@@ -123,5 +123,9 @@ PyObject *field_of(PyObject *x, PyObject *name);
 PyObject *viewed(PyObject *const *args, Py_ssize_t count);
 PyObject *entries_of(PyObject *x);
 PyObject *joined(const char *how, PyObject *arrays, PyObject *axis, int *due);
-int bind_operations(PyObject *operations, PyObject *by_ufunc);
-extern PyMethodDef RECORDING[];
+int bind_operations(PyObject *operations);
+extern PyObject *recorded_for;  /* operations by NumPy's ufuncs */
+extern PyObject *no_entries;  /* () */
+PyObject *operand(PyObject *x, Py_ssize_t least);  /* borrowed, as NumPy takes it; NULL: it does not */
+PyObject *of_few(int operation, PyObject *one, PyObject *other);
+extern PyMethodDef RECORDING[], CLASSES[];

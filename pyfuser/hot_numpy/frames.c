@@ -37,7 +37,7 @@ PyFrameObject *program_frame(void)
     return frame;
 }
 
-/* As first_tier.is_lost. */
+/* As first_tier.is_lost. shape: as the kernel has it. */
 int is_lost(PyObject *code, PyObject *at, PyObject *shape)
 {
     PyObject *site = PyTuple_Pack(3, code, at, shape);

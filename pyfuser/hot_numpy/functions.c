@@ -21,7 +21,8 @@ typedef struct {
    first argument. PAIRS: the result has an element for each pair of theirs. RESHAPES: it is the first argument
    with other axes. JOINS: the first argument is a list of arrays; recorded as RIPENS. VIEWS: it is the first
    argument with elements of another type. */
-enum { MOST = 16, KEEPS = 2, CREATES = 3, NUMBERS = 4, RIPENS = 5, SUMS = 6, STORES = 7, PAIRS = 8, RESHAPES = 9, JOINS = 10, VIEWS = 11, NESTED = 8 };
+enum { MOST = 16, KEEPS = 2, CREATES = 3, NUMBERS = 4, RIPENS = 5, SUMS = 6, STORES = 7, PAIRS = 8, RESHAPES = 9, JOINS = 10, VIEWS = 11, NESTED = 8,
+       SHORT = 7, ROWS = 448 };  /* as short_rows.py: LONGEST; fewer rows are NumPy's */
 
 /* The arguments of a call: those by position, then those that are named. */
 typedef struct {
@@ -35,7 +36,7 @@ static int is_plain(PyObject *value)
 {
     if (PyTuple_CheckExact(value)) {
         for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(value); n++)
-            if (!PyLong_CheckExact(PyTuple_GET_ITEM(value, n))) return 0;
+            if (!is_scalar(PyTuple_GET_ITEM(value, n))) return 0;
         return 1;
     }
     return value == Py_None || PyType_Check(value) || is_scalar(value) || PyObject_TypeCheck(value, K.dtype);
@@ -133,6 +134,14 @@ static int has_axis(const Arguments *given)
     return found;
 }
 
+/* Whether a reduction may be of a few elements along the last axis each, which Python adds up side by side. */
+static int has_short_rows(const Arguments *given)
+{
+    const Numpys *array = (Numpys *)(given->count && IS_OURS(given->all[0]) ? SLOT(given->all[0], K.x.array) : NULL);
+    if (array == NULL || (PyObject *)array == Py_None || array->nd < 2 || array->dimensions[array->nd - 1] > SHORT) return 0;
+    return size_of((PyObject *)array) >= array->dimensions[array->nd - 1] * ROWS && has_axis(given);
+}
+
 /* How many pairs of elements two arrays have. */
 static Py_ssize_t pairs_of(const Arguments *given)
 {
@@ -149,6 +158,7 @@ static Py_ssize_t least_of(const Direct *self, const Arguments *given)
 {
     if (self->costly < 0 || self->costly == RESHAPES || self->costly == JOINS) return PY_SSIZE_T_MAX;
     if (self->costly == PAIRS) return pairs_of(given) < lazy_from(0) ? PY_SSIZE_T_MAX : 0;
+    if ((self->costly == RIPENS || self->costly == SUMS) && has_short_rows(given)) return 0;
     if (self->costly == SUMS && !has_axis(given)) return lazy_from(0);
     if ((self->costly == RIPENS || self->costly == SUMS) && ripens(given)) return lazy_from(0);
     return limit(self->costly == 1);

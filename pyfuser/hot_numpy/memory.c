@@ -167,8 +167,8 @@ static PyModuleDef MODULE = {PyModuleDef_HEAD_INIT, "pyfuser._numpy", NULL, -1, 
 PyMODINIT_FUNC PyInit__numpy(void)
 {
     PyObject *module = PyModule_Create(&MODULE);
-    if (module == NULL || add_functions(module) < 0 || PyModule_AddFunctions(module, RECORDING) < 0
-        || PyModule_AddIntConstant(module, "INTERFACE", 10) < 0) {
+    if (module == NULL || add_functions(module) < 0 || PyModule_AddFunctions(module, RECORDING) < 0 || PyModule_AddFunctions(module, CLASSES) < 0
+        || PyModule_AddIntConstant(module, "INTERFACE", 11) < 0) {
         Py_XDECREF(module);
         return NULL;
     }

@@ -11,7 +11,7 @@ enum {
 #undef BINARY
 #undef UNARY
 #undef ATTRIBUTE
-    m_lt, m_le, m_eq, m_ne, m_gt, m_ge, m_pow, m_rpow, m_ipow, m_getitem, m_setitem, m_delitem, m_len, m_iter, m_array_ufunc, a_T, a_real, a_imag, COUNT
+    m_lt, m_le, m_eq, m_ne, m_gt, m_ge, m_pow, m_rpow, m_ipow, m_getitem, m_setitem, m_delitem, m_len, m_iter, a_T, a_real, a_imag, COUNT
 };
 
 static const char *NAMES[] = {
@@ -23,19 +23,17 @@ static const char *NAMES[] = {
 #undef UNARY
 #undef ATTRIBUTE
     "__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__", "__pow__", "__rpow__", "__ipow__",
-    "__getitem__", "__setitem__", "__delitem__", "__len__", "__iter__", "__array_ufunc__", "T", "real", "imag",
+    "__getitem__", "__setitem__", "__delitem__", "__len__", "__iter__", "T", "real", "imag",
 };
 
 static PyObject *python[COUNT], *names[COUNT];
 static PyObject *operations[COUNT];  /* what is recorded for a method; NULL: nothing that C knows */
 
-static PyObject *ufuncs;  /* what is recorded for NumPy's ufuncs */
-static PyObject *no_entries;  /* () */
+PyObject *no_entries;
 PyObject *copies;
 
-int bind_operations(PyObject *given, PyObject *by_ufunc)
+int bind_operations(PyObject *given)
 {
-    ufuncs = by_ufunc;
     for (int n = 0; n < COUNT; n++) {
         operations[n] = PyDict_GetItemWithError(given, names[n]);
         Py_XINCREF(operations[n]);
@@ -56,7 +54,7 @@ static PyObject *by_python(PyObject *a, PyObject *b, int method)
 }
 
 /* What NumPy takes for an operand (borrowed), or NULL. */
-static PyObject *operand(PyObject *x, Py_ssize_t least)
+PyObject *operand(PyObject *x, Py_ssize_t least)
 {
     if (IS_OURS(x)) return at_once(x, least);
     return is_scalar(x) ? x : NULL;
@@ -110,7 +108,7 @@ static int few_of_method(int method)
 }
 
 /* Our array of a result, if `few` computes it; NULL, without an error: it does not. */
-static PyObject *of_few(int operation, PyObject *one, PyObject *other)
+PyObject *of_few(int operation, PyObject *one, PyObject *other)
 {
     PyObject *made = operation == FEW_OPERATIONS ? NULL : few(operation, one, other);
     return made == NULL ? NULL : adopt(made);
@@ -459,69 +457,6 @@ static PyGetSetDef ATTRIBUTES[] = {
 #undef BINARY
 #undef UNARY
 
-static int has_no_axes(PyObject *x) { return Py_IS_TYPE(x, K.numpys) && !((Numpys *)x)->nd; }
-
-/* An operand of a ufunc that is recorded; for an array of NumPy's without axes, as which its scalars come
-   where they stand on the left of a comparison, the scalar (a new reference). */
-static PyObject *without_axes(PyObject *x)
-{
-    if (!has_no_axes(x)) return Py_NewRef(x);
-    PyObject *scalar = PyObject_GetItem(x, no_entries);  /* of arrays of objects, anything */
-    if (scalar != NULL && Py_IS_TYPE(scalar, ((Descr *)((Numpys *)x)->descr)->scalars) && is_scalar(scalar)) return scalar;
-    PyErr_Clear();
-    Py_XDECREF(scalar);
-    return Py_NewRef(x);
-}
-
-/* A call of a ufunc, recorded; NULL, without an error: it is not. */
-static PyObject *recorded_ufunc(PyObject *ufunc, PyObject *const *inputs, int count)
-{
-    PyObject *operation = ufuncs == NULL ? NULL : PyDict_GetItemWithError(ufuncs, ufunc), *given[2] = {NULL, NULL};
-    if (operation == NULL) return NULL;
-    for (int n = 0; n < count; n++) given[n] = without_axes(inputs[n]);
-    PyObject *found = recorded(operation, given, count, NULL);
-    for (int n = 0; n < count; n++) Py_DECREF(given[n]);
-    return found;
-}
-
-/* A call of a ufunc, computed at once or recorded; NULL, without an error: neither. */
-static PyObject *ufunc_call(PyObject *ufunc, PyObject *const *inputs, int count)
-{
-    PyObject *given[2] = {NULL, NULL};
-    for (int n = 0; n < count; n++) {
-        given[n] = has_no_axes(inputs[n]) ? inputs[n] : operand(inputs[n], limit(1));
-        if (given[n] == NULL) return recorded_ufunc(ufunc, inputs, count);
-    }
-    PyObject *made = of_few(few_of(ufunc), given[0], given[count - 1]);
-    if (made != NULL || PyErr_Occurred()) return made;
-    for (int n = 0; n < count; n++) Py_INCREF(given[n]);
-    PyObject *value = PyObject_Vectorcall(ufunc, given, count, NULL);
-    for (int n = 0; n < count; n++) Py_DECREF(given[n]);
-    if (value == NULL || !PyTuple_Check(value)) return finish(value);
-    Py_DECREF(value);
-    return NULL;
-}
-
-/* __array_ufunc__(self, ufunc, method, *inputs, **kwargs): so NumPy's scalars come, too. */
-static PyObject *array_ufunc(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-    Py_ssize_t count = PyTuple_GET_SIZE(args) - 2;
-    if ((kwargs == NULL || !PyDict_GET_SIZE(kwargs)) && (count == 1 || count == 2) && PyUnicode_Check(PyTuple_GET_ITEM(args, 1))
-        && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(args, 1), "__call__") == 0) {
-        PyObject *value = ufunc_call(PyTuple_GET_ITEM(args, 0), &PyTuple_GET_ITEM(args, 2), (int)count);
-        if (value != NULL || PyErr_Occurred()) return value;
-    }
-    PyObject *method = PyMethod_New(python[m_array_ufunc], self);
-    PyObject *value = method == NULL ? NULL : PyObject_Call(method, args, kwargs);
-    Py_XDECREF(method);
-    return value;
-}
-
-static PyMethodDef METHODS[] = {
-    {"__array_ufunc__", (PyCFunction)(void (*)(void))array_ufunc, METH_VARARGS | METH_KEYWORDS, NULL},
-    {NULL},
-};
-
 static PyType_Slot SLOTS[] = {
     {Py_nb_add, do_add}, {Py_nb_subtract, do_sub}, {Py_nb_multiply, do_mul}, {Py_nb_true_divide, do_truediv},
     {Py_nb_floor_divide, do_floordiv}, {Py_nb_remainder, do_mod}, {Py_nb_and, do_and}, {Py_nb_or, do_or},
@@ -534,7 +469,7 @@ static PyType_Slot SLOTS[] = {
     {Py_nb_inplace_power, do_ipower},
     {Py_nb_negative, do_neg}, {Py_nb_positive, do_pos}, {Py_nb_absolute, do_abs}, {Py_nb_invert, do_invert},
     {Py_tp_richcompare, compare}, {Py_mp_subscript, get}, {Py_mp_ass_subscript, set}, {Py_mp_length, length}, {Py_tp_iter, iterate},
-    {Py_tp_getset, ATTRIBUTES}, {Py_tp_methods, METHODS}, {0},
+    {Py_tp_getset, ATTRIBUTES}, {0},
 };
 
 static PyType_Spec SPEC = {"pyfuser._numpy.FastArray", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, SLOTS};

@@ -117,7 +117,7 @@ static PyObject *made_of(Plan *found, PyObject *operation, PyObject *const *oper
                          PyFrameObject *frame, PyObject *code, PyObject *at, int pending, int part)
 {
     const Plan known = *found, *plan = &known;  /* Python may forget plans */
-    if (!part && !pending && !for_device() && is_lost(code, at, plan->shape)) return NULL;
+    if (!part && !pending && !for_device() && is_lost(code, at, plan->form_shape)) return NULL;
     int settled = out == NULL || settle(target);
     for (int n = 0; n < given; n++) settled = settled && settle(&places[n]);
     if (!settled) return NULL;
@@ -244,9 +244,9 @@ static int slots(void)
    numbers, (DType.FLOAT64, DType.FLOAT32, numpy.float64, numpy.float32, known._INTEGERS, those of `few`)) */
 static PyObject *bind_recording(PyObject *module, PyObject *args)
 {
-    PyObject *api, *owner, *operations, *by_ufunc, *numpys_float, *integers;
+    PyObject *api, *owner, *operations, *numpys_float, *integers;
     hot = NULL;
-    if (!PyArg_ParseTuple(args, "OOOOOO!O!OOOO(OOOO)(OO)(LnLL)(OOOOO!O!)", &api, &P.recorded, &owner, &P.allocation, &P.region, &PyDict_Type, &operations, &PyDict_Type, &by_ufunc,
+    if (!PyArg_ParseTuple(args, "OOOOOO!O!OOOO(OOOO)(OO)(LnLL)(OOOOO!O!)", &api, &P.recorded, &owner, &P.allocation, &P.region, &PyDict_Type, &operations, &PyDict_Type, &recorded_for,
                           &P.state, &P.state_default, &P.sites, &P.space, &P.plan, &P.number, &P.region_of, &P.flush, &P.why_read, &P.why_loop, &P.lost, &K.middle, &ripe_from, &P.kind,
                           &P.float64, &P.float32, &numpys_float, &P.numpys_single, &PyTuple_Type, &integers, &PyTuple_Type, &P.kinds))
         return NULL;
@@ -258,7 +258,7 @@ static PyObject *bind_recording(PyObject *module, PyObject *args)
     P.costly_name = PyUnicode_InternFromString("costly");
     P.divides_name = PyUnicode_InternFromString("divides");
     forget_functions();
-    if (slots() < 0 || bind_operations(operations, by_ufunc) < 0) return NULL;
+    if (slots() < 0 || bind_operations(operations) < 0) return NULL;
     hot = PyCapsule_GetPointer(api, HOT_API);
     if (hot == NULL) return NULL;
     Py_RETURN_NONE;

@@ -10,18 +10,22 @@ from __future__ import annotations
 
 from math import prod
 
+from pyfuser.ir.nodes import Workunit
 from pyfuser.plan.plan import Plan
 from pyfuser.plan.search import seconds
 from pyfuser.runtime.budget import TooDear
 from pyfuser.support.passes import left_out
 from pyfuser.trace.shape import TraceShape
 
-STREAMS = frozenset({
-    "add", "subtract", "multiply", "maximum", "minimum", "copy", "negative", "absolute", "square",
-    "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "logical_and", "logical_or",
-    "logical_not", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
+ONE = frozenset({
+    "copy", "negative", "absolute", "square", "invert", "logical_not",
 })  # fmt: skip
-"""Operations that NumPy's vectors do as fast as memory allows."""
+TWO = frozenset({
+    "add", "subtract", "multiply", "maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "logical_and", "logical_or", "equal", "not_equal", "less", "less_equal", "greater",
+    "greater_equal",
+})  # fmt: skip
+"""Operations of one operand, or two, that NumPy's vectors do as fast as memory allows."""
 
 RATE = 30e9
 """Bytes a second that NumPy moves in cache; an AMD EPYC (Zen 4), one thread."""
@@ -45,7 +49,7 @@ def has_none(given: TraceShape, trace: TraceShape, plan: Plan) -> bool:
 
     given: what was recorded. trace, plan: what was made of it.
     """
-    if left_out("no-gain") or any(call.workunit.name not in STREAMS for call in given.calls):
+    if left_out("no-gain") or not all(_streams(call.workunit) for call in given.calls):
         return False
     if any(param.sym.dtype.is_complex for call in given.calls for param in call.workunit.params):
         return False
@@ -54,3 +58,8 @@ def has_none(given: TraceShape, trace: TraceShape, plan: Plan) -> bool:
         wide = sum(param.sym.dtype.size for param in call.workunit.params if param.rank)
         numpys += CALL + prod(call.space.end) * wide / RATE
     return numpys < FLUSH + RECORDED * len(given.calls) + seconds(trace, plan)
+
+
+def _streams(workunit: Workunit) -> bool:
+    """Whether NumPy does so, without a mask, which is another parameter."""
+    return workunit.name in (ONE, TWO)[len(workunit.params) == 3] and len(workunit.params) < 4

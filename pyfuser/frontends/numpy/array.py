@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.frontends.numpy import apply
+from pyfuser.frontends.numpy import apply, short_rows
 from pyfuser.frontends.numpy.along import REDUCTIONS, along_axis
 from pyfuser.frontends.numpy.as_program import as_program
 from pyfuser.frontends.numpy.at_once import ANY, MOST, RESHAPES, STORES, VIEWS, at_once, kind_of
@@ -376,6 +376,7 @@ def _restored(array: NumpyArray) -> Any:
 
 
 _RECORDED = frozenset({"mean", "var", "std", *REDUCTIONS})
+_SHORT = frozenset(short_rows.UFUNCS)
 _REDUCTIONS = (
     "sum", "prod", "mean", "std", "var", "min", "max", "any", "all", "argmin", "argmax",
     "cumsum", "cumprod", "ptp", "round", "dot", "trace", "argsort", "nonzero", "conj",
@@ -392,16 +393,19 @@ def _computed(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         array = apply.small(self, LIMITS.most if name in _RECORDED else LIMITS.first(False))
         if array is None and name in _RECORDED:
-            found = full_reduction(self, name, args, kwargs)
-            if found is None:
-                found = along_axis(self, name, args, kwargs)
-            if found is not None:
-                return found
+            for way in (full_reduction, short_rows.recorded, along_axis):
+                found = way(self, name, args, kwargs)
+                if found is not None:
+                    return found
         if (args or kwargs) and (
             "out" in kwargs or not all(map(apply.is_plain, (*args, *kwargs.values())))
         ):
             return method_of(self, name)(*args, **kwargs)
-        value = as_program(numpys, (host(self) if array is None else array, *args), kwargs)
+        array = host(self) if array is None else array
+        found = short_rows.at_once(array, name, args, kwargs) if name in _SHORT else None
+        if found is not None:
+            return found
+        value = as_program(numpys, (array, *args), kwargs)
         if type(value) is np.ndarray:
             if value.base is None and value is not self._array:
                 return adopt(value)

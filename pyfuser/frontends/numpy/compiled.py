@@ -19,7 +19,37 @@ from pyfuser.trace.images import USE
 from pyfuser.trace.memory import Buffer
 
 
-class _Meta(type):
+def _method(name: str) -> Any:
+    """A method of the class, which programs call with arrays of NumPy's and of their own, too."""
+    numpys = getattr(np.ndarray, name)
+
+    def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(self, np.ndarray):
+            return numpys(self, *args, **kwargs)
+        return getattr(self, name)(*args, **kwargs)
+
+    method.__name__, method.__qualname__ = name, f"ndarray.{name}"
+    method.__doc__, method.__wrapped__ = numpys.__doc__, numpys  # type: ignore[attr-defined]
+    return method
+
+
+_METHODS: dict[str, Any] = {}
+"""What the class gives who asks it, and not an array, for a method."""
+
+
+class _Plain(type):
+    """As the extension's."""
+
+    def __getattribute__(cls, name: str) -> Any:
+        found = _METHODS.get(name) if cls is KIND.array else None
+        return type.__getattribute__(cls, name) if found is None else found
+
+
+_UFUNC = _method("__array_ufunc__")
+_Type: Any = _Plain if NUMPY is None else NUMPY.meta(_METHODS, _UFUNC)
+
+
+class _Meta(_Type):  # type: ignore[misc]
     """Arrays of NumPy's are instances, too: programs ask whether something is an array.
 
     What a program derives from the class is a class of NumPy's arrays, which runs at once: NumPy
@@ -30,14 +60,10 @@ class _Meta(type):
         cls, name: str, bases: tuple[type, ...], names: dict[str, Any], **more: Any
     ) -> type:
         if KIND.array not in bases:
-            return super().__new__(cls, name, bases, names, **more)
+            return type.__new__(cls, name, bases, names, **more)
         numpys = _Overrides if "__array_ufunc__" in names else _Derived
         bases = tuple(numpys if base is KIND.array else base for base in bases)
         return types.new_class(name, bases, more, lambda own: own.update(names))
-
-    def __getattribute__(cls, name: str) -> Any:
-        found = _METHODS.get(name) if cls is KIND.array else None
-        return type.__getattribute__(cls, name) if found is None else found
 
     def __instancecheck__(cls, value: object) -> bool:
         return type(value) is cls or isinstance(value, np.ndarray)
@@ -68,25 +94,9 @@ class _Overrides(_Derived):
         return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
 
 
-def _method(name: str) -> Any:
-    """A method of the class, which programs call with arrays of NumPy's and of their own, too."""
-    numpys = getattr(np.ndarray, name)
-
-    def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(self, np.ndarray):
-            return numpys(self, *args, **kwargs)
-        return getattr(self, name)(*args, **kwargs)
-
-    method.__name__, method.__qualname__ = name, f"ndarray.{name}"
-    method.__doc__, method.__wrapped__ = numpys.__doc__, numpys  # type: ignore[attr-defined]
-    return method
-
-
 def _class() -> Any:
     return KIND.array
 
-
-_METHODS: dict[str, Any] = {}
 
 _OF_CLASSES = frozenset([*dir(object), "__class_getitem__"]) - {
     "__eq__",
@@ -123,6 +133,7 @@ _METHODS |= {
     for name in dir(np.ndarray)
     if name not in _OF_CLASSES and callable(getattr(np.ndarray, name))
 }
+_METHODS["__array_ufunc__"] = _UFUNC if NUMPY is None else NUMPY.ufunc
 if NUMPY is not None:
     NUMPY.bind(
         ndarray, Owner, Buffer, np.integer, np.dtype, FRESH, apply.SCALARS, TRACER, USE,

@@ -53,11 +53,11 @@ def in_place(name: str) -> Callable[..., Any]:
     return method
 
 
-GENERATORS: dict[str, Any] = {}
-"""Of the module `random`: what makes generators, see `generators.py`."""
+OWN: dict[str, Any] = {}
+"""What is ours of NumPy's modules, by full name: see `generators.py` and `norm.py`."""
 
 _SAFE = frozenset({
-    "solve", "inv", "det", "norm", "cholesky", "eigvals", "eigvalsh", "pinv", "matrix_rank", "cond",
+    "solve", "inv", "det", "cholesky", "eigvals", "eigvalsh", "pinv", "matrix_rank", "cond",
     "multi_dot", "qr", "svd", "eig", "eigh", "slogdet", "lstsq", "svdvals",
 })  # fmt: skip
 """Functions of `linalg` that keep nothing of what they are given, nor return it."""
@@ -77,8 +77,8 @@ class Module(types.ModuleType):
         full = f"{self._name}.{name}"
         if isinstance(value, types.ModuleType):
             value = Module(full, value)
-        elif full in GENERATORS:
-            value = GENERATORS[full]
+        elif full in OWN:
+            value = OWN[full]
         elif not isinstance(value, type) and callable(value):
             if (self._name == "linalg" and name in _SAFE) or self._name == "fft":
                 value = safe_function(value, full)

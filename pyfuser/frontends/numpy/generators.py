@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy import apply
-from pyfuser.frontends.numpy.fallbacks import GENERATORS, drawing
+from pyfuser.frontends.numpy.fallbacks import OWN, drawing
 
 
 class _Class(type):
@@ -81,7 +81,7 @@ for _ours in (Generator, RandomState):
         if _name not in vars(_ours):
             setattr(_ours, _name, _method)
     _ours.__module__ = "pyfuser.numpy.random"
-GENERATORS |= {
+OWN |= {
     "random.Generator": Generator, "random.RandomState": RandomState,
     "random.default_rng": default_rng,
 }  # fmt: skip

@@ -10,8 +10,9 @@ import numpy as np
 
 from pyfuser.frontends.numpy import (
     functions,
-    generators,  # noqa: F401  # GENERATORS
+    generators,  # noqa: F401  # OWN
     known,
+    norm,  # noqa: F401  # OWN
     rearranged,
     ufuncs,
 )

@@ -26,7 +26,7 @@ class Operation:
 
     loops: the types of operands that kernels compute it for. divides: integers are divided, so the
     divisor has to be a number that cannot fail. ufunc: NumPy's; None: `where`, or a copy. costly:
-    NumPy takes nanoseconds an element.
+    NumPy takes nanoseconds an element. called: what NumPy's warnings say, if not the ufunc's name.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Operation:
     ufunc: Any
     divides: bool = False
     costly: bool = False
+    called: str = ""
 
 
 def _ufunc(name: str, build: Build, loops: frozenset[DType], **more: Any) -> Operation:

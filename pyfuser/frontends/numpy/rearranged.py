@@ -175,6 +175,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         for one, along in zip(shift, axis, strict=True):
             a = roll(a, one, along)
         return a
+    if isinstance(shift, np.integer):
+        shift = int(shift)
     if type(shift) is not int:
         return _else("roll", a, shift, axis)
     if axis is None:

@@ -27,8 +27,10 @@ class Recorded(DirectCall):
     @property
     def named(self) -> str:
         """What NumPy's warnings call it."""
-        ufunc = self.recipe.operation.ufunc
-        return "cast" if ufunc is None else str(ufunc.__name__)
+        operation = self.recipe.operation
+        if operation.called or operation.ufunc is None:
+            return operation.called or "cast"
+        return str(operation.ufunc.__name__)
 
     def compute(self, step: Step) -> None:
         """By NumPy."""

@@ -139,7 +139,7 @@ class Program:
             (2, self.read), (4, self.reduce), (3, self.where), (3, self.into), (1, self.compare),
             (4, self.function), (2, self.convert), (1, self.overlapping), (4, self.fancy),
             (3, self.at), (2, self.listed), (4, self.joined), (4, self.workunit),
-            (3, self.reduce_rows), (2, self.filled), (5, self.selections),
+            (3, self.reduce_rows), (3, self.reduce_short), (2, self.filled), (5, self.selections),
         ]  # fmt: skip
         weights = [weight for weight, _ in kinds]
         (chosen,) = self.random.choices([kind for _, kind in kinds], weights)
@@ -611,6 +611,34 @@ class Program:
             x = self.do("* 2 + 1", lambda m, a: a * 2 + 1, x) or x
         axis = self.random.choice([-1, -1, 0, 1, (1, 2), (0, 1), None, None])
         self.reduced(x, self.random.choice(REDUCTIONS), axis, self.random.random() < 0.3)
+
+    def reduce_short(self) -> None:
+        """Of few elements each: blocks and windows of an array, and vectors of some elements."""
+        count = self.random.choice([2, 3, 4, 7, 8])
+        shape = self.random.choice([(600, count), (40, 20, count), (30, 2, 20, 2), (30, 20)])
+        kind = np.dtype(self.random.choice(DTYPES))
+        values = self.values(shape, kind)
+        if kind.kind == "f" and self.random.random() < 0.3:
+            values = np.copysign(kind.type(0), values)
+        x = self.do(f"short rows {shape} {kind}", lambda m: m.array(values))
+        if x is not None and kind.kind == "f" and self.random.random() < 0.7:
+            x = self.do("* 2", lambda m, a: a * 2, x)
+        if x is None:
+            return
+        how = self.random.choice(["plain", "plain", "window", "window", "T", "every other", "back"])
+        window = (1,) * (len(shape) - 2) + self.random.choice([(2, 3), (3, 1), (1, 2)])
+
+        def part(m: Any, a: Any) -> Any:
+            if how == "window":
+                return m.lib.stride_tricks.sliding_window_view(a, window)
+            return {"plain": a, "T": a.T, "every other": a[1::2], "back": a[..., ::-1]}[how]
+
+        y = self.do(f"{how} {window} of {self.name(x)}", part, x)
+        if y is None:
+            return
+        rank = y.numpys.ndim
+        axis = self.random.choice([-1, (-1,), (-2, -1), (0, -1), (1, 3), tuple(range(1, rank))])
+        self.reduced(y, self.random.choice(REDUCTIONS), axis, self.random.random() < 0.3)
 
     def reduced(self, x: Both, name: str, axis: Any, keepdims: bool) -> None:
         more: dict[str, Any] = {"keepdims": True} if keepdims else {}

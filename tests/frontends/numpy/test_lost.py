@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy
@@ -31,19 +32,26 @@ def added(x: Any, start: int) -> Any:
     return x[start : start + SIZE] + x[:SIZE]
 
 
-def recorded(step: int, trips: int, dtype: Any = float) -> int:
-    """How often a part of an array, which moves by `step`, is added to its beginning."""
-    x = np.arange(4 * SIZE, dtype=dtype)
-    before, count = numpy.arange(4 * SIZE, dtype=dtype), TRACER.recorded
+def recorded(step: int, trips: int, dtype: Any = float, shape: tuple[int, ...] = ()) -> int:
+    """How often a part of an array, which moves by `step`, is added to its beginning.
+
+    shape: of each of its elements.
+    """
+    before = numpy.arange(4 * SIZE * prod(shape), dtype=dtype).reshape(-1, *shape)
+    x, count = np.array(before), TRACER.recorded
     for trip in range(trips):
         start = trip * step
-        y = added(x, start)
-        assert y[0] == before[start]
+        y = added(x, start).reshape(-1)
+        assert y[0] == (before[start] + before[0]).reshape(-1)[0]
     return TRACER.recorded - count
 
 
 def test_what_moves_on_is_computed_at_once_in_the_end() -> None:
     assert 10 <= recorded(2, 40) < 20
+
+
+def test_arrays_of_two_axes_that_the_kernel_has_as_one() -> None:
+    assert recorded(2, 40, shape=(4,)) < 20
 
 
 def test_what_comes_again_is_compiled_and_stays_recorded() -> None:
@@ -62,6 +70,15 @@ def test_what_kernels_make_no_faster_is_computed_at_once(monkeypatch: pytest.Mon
     assert recorded(0, 40, "i4") <= 10
     assert recorded(0, 40, "i4") == 0
     assert COUNTERS.launches == launches
+
+
+def test_what_a_mask_leaves_out_is_no_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(no_gain, "RATE", 30e9)
+    launches, x = COUNTERS.launches, np.full(SIZE, 0.5)
+    for n in range(20):
+        np.add(x, 1, out=x, where=x > 0)
+        assert x[0] == n + 1.5
+    assert COUNTERS.launches >= launches + 5
 
 
 def test_what_takes_numpy_longer_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:

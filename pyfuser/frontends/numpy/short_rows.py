@@ -1,0 +1,261 @@
+"""Reductions of a few elements each, as operations on whole arrays.
+
+Sums of vectors of three, blocks of a picture, sliding windows: NumPy takes 15 to 35 ns for each
+short row along the innermost axis. `x[..., 0] + x[..., 1] + x[..., 2]` takes a tenth of that; and
+recorded, it fuses with what is around it as other operations do.
+
+The law: NumPy's bits. Its iterator takes axes in the order of their strides (of equal ones the
+later axis is the inner one), and axes that lie together as one. A sum of floats adds up each row by
+itself, one element after the other if they are fewer than eight, and adds that to the total, which
+begins with 0.0. All other reductions go on from row to row. Of 0.0 and -0.0 the later one is the
+greatest in rows that are too short for NumPy's vectors; how short these are is tried out.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise, product, takewhile
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyfuser.frontends.numpy import apply
+from pyfuser.frontends.numpy.memory import is_away, usable
+from pyfuser.frontends.numpy.operations import NAMED
+from pyfuser.frontends.numpy.record import end_trip, is_due, program_frame, record
+from pyfuser.frontends.numpy.switches import errors, is_loud, recording
+from pyfuser.frontends.numpy.wrap import adopt
+from pyfuser.runtime.session import TRACER
+from pyfuser.support.caches import cached
+from pyfuser.support.passes import left_out
+
+LONGEST = 7
+"""Elements of a row: of eight and more NumPy adds up in another order."""
+
+MOST = 64
+"""Elements of a result; each is an operation."""
+
+ROW = 15
+"""Nanoseconds that NumPy takes for a row at least, ..."""
+
+OPERATION = 1_000
+"""... for an operation on a part of an array that is in cache, ..."""
+
+CALL = 5_000
+"""... and that it takes to find out what is added. Measured on an AMD EPYC (Zen 4)."""
+
+UFUNCS = {
+    "sum": "add", "mean": "add", "prod": "multiply", "max": "maximum", "min": "minimum",
+    "any": "logical_or", "all": "logical_and",
+}  # fmt: skip
+_OPERATIONS = {name: replace(NAMED[of], called="reduce") for name, of in UFUNCS.items()}
+
+
+class _Rows(NamedTuple):
+    """What is reduced: for each row the indices of its elements, each of a part of the array.
+
+    shape: of the result.
+    """
+
+    rows: tuple[tuple[Any, ...], ...]
+    shape: tuple[int, ...]
+
+    @property
+    def elements(self) -> int:
+        return len(self.rows) * len(self.rows[0])
+
+
+def at_once(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`x.name(axis=...)` of an array of NumPy's; None: NumPy computes it in one call."""
+    rows = _rows(x, name, args, kwargs)
+    if rows is None or errors() is not None or not x.flags.aligned:
+        return None
+    if prod(rows.shape) * len(rows.rows) * ROW < CALL + OPERATION * rows.elements:
+        return None
+    ufunc, kind = _OPERATIONS[name].ufunc, _widened(name, x.dtype)
+
+    def two(a: Any, b: Any) -> Any:
+        return ufunc(a, b) if kind is None else ufunc(a, b, dtype=kind)
+
+    def more(total: Any, part: Any) -> Any:
+        return ufunc(total, part, out=total)
+
+    try:
+        with np.errstate(divide="raise", over="raise", invalid="raise"):
+            found = _reduced(x, name, rows, two, more)
+    except FloatingPointError:  # NumPy is to warn
+        return None
+    if name == "mean":
+        found = np.true_divide(found, rows.elements, out=found)
+    found = adopt(found)
+    return found if found.shape == rows.shape else found.reshape(rows.shape)
+
+
+def recorded(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`x.name(axis=...)` of an array of ours, recorded; None: it is not."""
+    rows = _rows(x, name, args, kwargs) if name in UFUNCS else None
+    if rows is None or not recording() or is_loud(errors()):
+        return None
+    operation, kind = _OPERATIONS[name], _widened(name, x.dtype)
+    signature = None if kind is None else (None, None, kind)
+    with TRACER.lock:
+        region = usable(x)
+        if region is None or not is_due(x.size, is_away(region.buffer)):
+            return None
+        end_trip(program_frame(sys._getframe(2)))
+        begun = False
+
+        def two(a: Any, b: Any) -> Any:
+            nonlocal begun
+            found = record(operation, (a, b), signature=signature, due=True)
+            if found is None and not begun:
+                raise _NotRecorded
+            begun = True
+            more_of = {} if kind is None else {"dtype": kind}
+            return apply.compute(operation.ufunc, (a, b), more_of) if found is None else found
+
+        def more(a: Any, b: Any) -> Any:
+            found = record(operation, (a, b), due=True)
+            return apply.compute(operation.ufunc, (a, b)) if found is None else found
+
+        try:
+            found = _reduced(x, name, rows, two, more)
+        except _NotRecorded:
+            return None
+        if name == "mean":
+            found /= rows.elements
+    return found if found.shape == rows.shape else found.reshape(rows.shape)
+
+
+class _NotRecorded(Exception):
+    """The first of the operations is NumPy's to compute."""
+
+
+def _reduced(
+    x: Any,
+    name: str,
+    rows: _Rows,
+    two: Callable[[Any, Any], Any],
+    more: Callable[[Any, Any], Any],
+) -> Any:
+    """The result. two: of two elements. more: of what there is and another one."""
+    if name not in ("sum", "mean") or x.dtype.kind != "f":
+        first, second, *others = (x[index] for row in rows.rows for index in row)
+        found = two(first, second)
+        for part in others:
+            found = more(found, part)
+        return found
+    total = None
+    for row in rows.rows:
+        first, second, *others = (x[index] for index in row)
+        found = two(first, second)
+        for part in others:
+            found = more(found, part)
+        total = found if total is None else more(total, found)
+    return more(total, 0.0)  # as it begins with that: a sum of -0.0 is 0.0
+
+
+def _rows(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Rows | None:
+    """What is reduced; None: not by this."""
+    shape = x.shape
+    if len(shape) < 2 or len(args) > 1 or kwargs.keys() - _NAMES or (args and "axis" in kwargs):
+        return None
+    axis = args[0] if args else kwargs.get("axis")
+    keepdims, dtype = kwargs.get("keepdims", False), x.dtype
+    if axis is None or type(keepdims) is not bool or left_out("short-rows"):
+        return None
+    if dtype.char not in _KINDS or not dtype.isnative or (name == "mean" and dtype.kind != "f"):
+        return None
+    axes = _axes(axis, len(shape))
+    if axes is None:
+        return None
+    longest = LONGEST
+    if dtype.kind == "f" and name in ("max", "min"):
+        longest = _later_of_equal(_OPERATIONS[name].ufunc, dtype)
+    return _rows_of(shape, x.strides, axes, keepdims, longest)
+
+
+_NAMES = {"axis", "keepdims"}
+_KINDS = "fd?bBhHiIlLqQ"
+
+
+def _axes(axis: Any, rank: int) -> tuple[int, ...] | None:
+    """The axes, in order; None: NumPy sees to it."""
+    try:
+        given = [operator.index(one) for one in (axis if type(axis) is tuple else (axis,))]
+    except TypeError:
+        return None
+    if not all(-rank <= one < rank for one in given):
+        return None
+    found = sorted({one % rank for one in given})
+    return tuple(found) if 0 < len(found) < rank and len(found) == len(given) else None
+
+
+@cached(1024)
+# law: not None
+def _rows_of(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    axes: tuple[int, ...],
+    keepdims: bool,
+    longest: int,
+) -> _Rows | None:
+    """The rows along `axes`, as NumPy's iterator takes them; None: they are long, or many."""
+    order = [axis for axis, extent in enumerate(shape) if extent != 1]
+    if 0 in shape or any(strides[axis] <= 0 for axis in order):
+        return None
+    order.sort(key=lambda axis: (strides[axis], -axis))  # the innermost first
+    if not order or order[0] not in axes:
+        return None
+    row = list(takewhile(axes.__contains__, order))
+    if any(strides[b] != strides[a] * shape[a] for a, b in pairwise(row)):
+        return None  # NumPy copies them so that they lie together, or does not
+    between = [axis for axis in order if axis in axes and axis not in row]
+    count = prod(shape[axis] for axis in row)
+    if count > longest or count * prod(shape[axis] for axis in between) > MOST:
+        return None
+    selects = [
+        [_index(shape, axes, {**dict(outer), **dict(inner)}) for inner in _places(row, shape)]
+        for outer in _places(between, shape)
+    ]
+    if keepdims:
+        found = tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
+    else:
+        found = tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
+    return _Rows(tuple(tuple(row) for row in selects), found)
+
+
+def _places(axes: list[int], shape: tuple[int, ...]) -> list[tuple[tuple[int, int], ...]]:
+    """Each place along some axes, the innermost of which come first: pairs of axis and index."""
+    outer = axes[::-1]
+    return [
+        tuple(zip(outer, place, strict=True))
+        for place in product(*(range(shape[axis]) for axis in outer))
+    ]
+
+
+def _index(shape: tuple[int, ...], axes: tuple[int, ...], at: dict[int, int]) -> tuple[Any, ...]:
+    """What selects one element of each result."""
+    return tuple(at.get(n, 0) if n in axes else slice(None) for n in range(len(shape)))
+
+
+def _widened(name: str, dtype: Any) -> Any:
+    """The type that integers are added up in; None: their own."""
+    if name not in ("sum", "prod") or dtype.kind == "f":
+        return None
+    wide = np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
+    return None if dtype == wide else wide
+
+
+@cached(16)
+def _later_of_equal(ufunc: Any, dtype: Any) -> int:
+    """The longest row up to which NumPy takes the later one of 0.0 and -0.0."""
+    for count in range(2, LONGEST + 1):
+        rows = np.array(list(product((0.0, -0.0), repeat=count)), dtype)
+        if ufunc.reduce(rows, axis=1).tobytes() != rows[:, -1].tobytes():
+            return count - 1
+    return LONGEST
