@@ -133,6 +133,7 @@ PLAN_STEPS = (
     Step("autotune", "plans in doubt are tried in turn, and measured"),
     Step("no-gain", "NumPy computes what kernels would make no faster"),
     Step("short-rows", "NumPy's reductions of few elements each are operations on whole arrays"),
+    Step("lookup", "NumPy's `searchsorted`, `digitize` and `interp` are recorded"),
     Step("guarded-selections", "NumPy's `x[m] = f(x[m])` is computed in place, nothing gathered"),
     Step("postpone", "work arrays that the next step overwrites unread are not stored"),
     Step("turns", "tiny calls of a steady loop run at once where recording them was slower"),

@@ -251,6 +251,7 @@ ONCE_A_PROCESS = {
     "pyfuser.engine.gpu.library._library",
     "pyfuser.frontends.embedded.spaces.gpu",
     "pyfuser.frontends.numpy.complex_numbers.is_fused",
+    "pyfuser.frontends.numpy.lookup._rounds_products",
     "pyfuser.engine.native.kernel_cache",
     "pyfuser.ir.maths._c_function",
     "pyfuser.tuning.host.cpu_identity",

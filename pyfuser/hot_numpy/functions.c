@@ -20,9 +20,10 @@ typedef struct {
    SUMS: likewise; of all elements, from that many on it adds up in an order of its own. STORES: it writes the
    first argument. PAIRS: the result has an element for each pair of theirs. RESHAPES: it is the first argument
    with other axes. JOINS: the first argument is a list of arrays; recorded as RIPENS. VIEWS: it is the first
-   argument with elements of another type. */
-enum { MOST = 16, KEEPS = 2, CREATES = 3, NUMBERS = 4, RIPENS = 5, SUMS = 6, STORES = 7, PAIRS = 8, RESHAPES = 9, JOINS = 10, VIEWS = 11, NESTED = 8,
-       SHORT = 7, ROWS = 448 };  /* as short_rows.py: LONGEST; fewer rows are NumPy's */
+   argument with elements of another type. SEARCHES: as RIPENS, of the larger one of two
+   arrays, each element of which counts as many. */
+enum { MOST = 16, KEEPS = 2, CREATES = 3, NUMBERS = 4, RIPENS = 5, SUMS = 6, STORES = 7, PAIRS = 8, RESHAPES = 9, JOINS = 10, VIEWS = 11, SEARCHES = 12, NESTED = 8,
+       SHORT = 7, ROWS = 448, SEARCH = 16 };  /* as short_rows.py: LONGEST; fewer rows are NumPy's; lookup.py: SEARCH */
 
 /* The arguments of a call: those by position, then those that are named. */
 typedef struct {
@@ -124,6 +125,17 @@ static int ripens(const Arguments *given)
     return size_of(array) >= lazy_from(0) && is_caller_ripe(size_of(array));
 }
 
+/* Likewise of a search for each element of an array. */
+static int searches_ripen(const Arguments *given)
+{
+    Py_ssize_t most = 0;
+    for (Py_ssize_t n = 0; n < given->count && n < 2; n++) {
+        PyObject *array = IS_OURS(given->all[n]) ? SLOT(given->all[n], K.x.array) : NULL;
+        if (array != NULL && array != Py_None && size_of(array) > most) most = size_of(array);
+    }
+    return SEARCH * most >= lazy_from(0) && is_caller_ripe(SEARCH * most);
+}
+
 /* Whether a reduction is told an axis. */
 static int has_axis(const Arguments *given)
 {
@@ -157,6 +169,7 @@ static Py_ssize_t pairs_of(const Arguments *given)
 static Py_ssize_t least_of(const Direct *self, const Arguments *given)
 {
     if (self->costly < 0 || self->costly == RESHAPES || self->costly == JOINS) return PY_SSIZE_T_MAX;
+    if (self->costly == SEARCHES) return (searches_ripen(given) ? lazy_from(0) : limit(0)) / SEARCH;
     if (self->costly == PAIRS) return pairs_of(given) < lazy_from(0) ? PY_SSIZE_T_MAX : 0;
     if ((self->costly == RIPENS || self->costly == SUMS) && has_short_rows(given)) return 0;
     if (self->costly == SUMS && !has_axis(given)) return lazy_from(0);

@@ -40,6 +40,11 @@ class DirectCall(Call):
 
     ripe: bool
 
+    @property
+    def weight(self) -> int:
+        """How often as long it takes as to move its arguments."""
+        return 1
+
     def compute(self, step: Step) -> None:
         """Do what the kernel would.
 
@@ -180,8 +185,9 @@ def _needed(trace: TraceShape, moved: int) -> tuple[int, int]:
 
 
 def _bytes(calls: Sequence[Call]) -> int:
+    """What could be moved while these calls run."""
     return sum(
-        prod(argument.shape) * argument.dtype.size
+        prod(argument.shape) * argument.dtype.size * getattr(call, "weight", 1)
         for call in calls
         for argument in call.arguments
         if type(argument) is Region

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from pyfuser.frontends.numpy import apply, short_rows
-from pyfuser.frontends.numpy.along import REDUCTIONS, along_axis
+from pyfuser.frontends.numpy import apply
 from pyfuser.frontends.numpy.as_program import as_program
-from pyfuser.frontends.numpy.at_once import ANY, MOST, RESHAPES, STORES, VIEWS, at_once, kind_of
-from pyfuser.frontends.numpy.fallbacks import in_place, method_of
+from pyfuser.frontends.numpy.fallbacks import method_of
 from pyfuser.frontends.numpy.flags import Flags
 from pyfuser.frontends.numpy.indexing import Indexing
 from pyfuser.frontends.numpy.layout import is_c_order
@@ -25,12 +22,10 @@ from pyfuser.frontends.numpy.memory import (
     layout_of,
     region_of,
     share,
-)
-from pyfuser.frontends.numpy.operations import CONVERSIONS, COPY, NAMED, SAME
+)  # fmt: skip
+from pyfuser.frontends.numpy.operations import COPY
 from pyfuser.frontends.numpy.operators import Operators
 from pyfuser.frontends.numpy.record import record
-from pyfuser.frontends.numpy.reductions import full_reduction
-from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.frontends.numpy.wrap import KIND, adopt, view
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
@@ -373,75 +368,3 @@ class Array(Operators, Indexing):
 def _restored(array: NumpyArray) -> Any:
     """An array that was pickled."""
     return adopt(array if array.base is None else array.copy("K"))
-
-
-_RECORDED = frozenset({"mean", "var", "std", *REDUCTIONS})
-_SHORT = frozenset(short_rows.UFUNCS)
-_REDUCTIONS = (
-    "sum", "prod", "mean", "std", "var", "min", "max", "any", "all", "argmin", "argmax",
-    "cumsum", "cumprod", "ptp", "round", "dot", "trace", "argsort", "nonzero", "conj",
-    "conjugate", "clip", "take", "repeat", "compress", "searchsorted",
-)  # fmt: skip
-
-_ARRAYS = {"dot": 2, "take": 2, "repeat": 2, "compress": 2, "searchsorted": 2, "clip": 3}
-
-
-def _computed(name: str) -> Callable[..., Any]:
-    """A method that NumPy computes on what has run, and that keeps no reference to it."""
-    numpys = getattr(np.ndarray, name)
-
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        array = apply.small(self, LIMITS.most if name in _RECORDED else LIMITS.first(False))
-        if array is None and name in _RECORDED:
-            for way in (full_reduction, short_rows.recorded, along_axis):
-                found = way(self, name, args, kwargs)
-                if found is not None:
-                    return found
-        if (args or kwargs) and (
-            "out" in kwargs or not all(map(apply.is_plain, (*args, *kwargs.values())))
-        ):
-            return method_of(self, name)(*args, **kwargs)
-        array = host(self) if array is None else array
-        found = short_rows.at_once(array, name, args, kwargs) if name in _SHORT else None
-        if found is not None:
-            return found
-        value = as_program(numpys, (array, *args), kwargs)
-        if type(value) is np.ndarray:
-            if value.base is None and value is not self._array:
-                return adopt(value)
-            return method_of(self, name)(*args, **kwargs)
-        if type(value) is tuple:
-            return tuple(map(adopt, value))
-        return value
-
-    method.__name__ = name
-    return method
-
-
-_OPERATIONS = {"clip": NAMED["clip"], "copy": SAME, "astype": CONVERSIONS}
-
-for _name in _REDUCTIONS:
-    if hasattr(np.ndarray, _name):
-        _numpys, _arrays = getattr(np.ndarray, _name), _ARRAYS.get(_name, 1)
-        _method = at_once(
-            _numpys, _computed(_name), kind_of(_name), _arrays, method=True,
-            operation=_OPERATIONS.get(_name),
-        )  # fmt: skip
-        setattr(Array, _name, _method)
-
-for _names, _kind in (
-    (("astype", "copy", "flatten"), MOST),
-    (("transpose", "swapaxes", "squeeze", "ravel"), ANY),
-    (("reshape",), RESHAPES),
-    (("view",), VIEWS),
-):
-    for _name in _names:
-        _method = at_once(
-            getattr(np.ndarray, _name), getattr(Array, _name), _kind, method=True,
-            operation=_OPERATIONS.get(_name),
-        )  # fmt: skip
-        setattr(Array, _name, _method)
-for _name in ("sort", "partition"):
-    _method = at_once(getattr(np.ndarray, _name), in_place(_name), STORES, method=True)
-    setattr(Array, _name, _method)
-Array.item = at_once(np.ndarray.item, Array.item, size=ANY, method=True)  # type: ignore[method-assign]

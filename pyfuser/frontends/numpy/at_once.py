@@ -10,15 +10,17 @@ from typing import Any
 from pyfuser.support.extension import NUMPY
 
 (
-    MOST, COSTLY, KEEPS, CREATES, NUMBERS, RIPENS, SUMS, STORES, PAIRS, RESHAPES, JOINS, VIEWS, ANY
-) = *range(12), -1  # fmt: skip
+    MOST, COSTLY, KEEPS, CREATES, NUMBERS, RIPENS, SUMS, STORES, PAIRS, RESHAPES, JOINS, VIEWS,
+    SEARCHES, ANY,
+) = *range(13), -1  # fmt: skip
 """Which limit of `switches.LIMITS` arrays are below: of most, of costly functions, none. The others
 are of most. KEEPS: a result of objects may refer to arrays in a list. CREATES: the first argument
 is the shape of a new array. NUMBERS: no argument is an array. RIPENS: `record.is_due` decides.
 SUMS: see `sums`, and along axes `record.is_due` decides. STORES: the first argument is written.
 PAIRS: the result has an element for each pair of theirs. RESHAPES: it is the first argument with
 other axes. JOINS: it is made of a list of arrays; `record.is_due` decides. VIEWS: the result is the
-first argument with elements of another type."""
+first argument with elements of another type. SEARCHES: see
+`lookup.SEARCH`."""
 
 
 def kind_of(name: str) -> int:

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.frontends.numpy import apply
+from pyfuser.frontends.numpy import (
+    apply,
+    methods,  # noqa: F401  # the rest of the class of arrays
+)
 from pyfuser.frontends.numpy.array import Array
 from pyfuser.frontends.numpy.memory import FRESH, Owner, host
 from pyfuser.frontends.numpy.switches import LIMITS
@@ -133,7 +136,7 @@ _METHODS |= {
     for name in dir(np.ndarray)
     if name not in _OF_CLASSES and callable(getattr(np.ndarray, name))
 }
-_METHODS["__array_ufunc__"] = _UFUNC if NUMPY is None else NUMPY.ufunc
+_METHODS |= {"__array_ufunc__": _UFUNC if NUMPY is None else NUMPY.ufunc}
 if NUMPY is not None:
     NUMPY.bind(
         ndarray, Owner, Buffer, np.integer, np.dtype, FRESH, apply.SCALARS, TRACER, USE,

@@ -12,6 +12,7 @@ from pyfuser.frontends.numpy import (
     functions,
     generators,  # noqa: F401  # OWN
     known,
+    lookup,
     norm,  # noqa: F401  # OWN
     rearranged,
     ufuncs,
@@ -24,6 +25,7 @@ from pyfuser.frontends.numpy.at_once import (
     NUMBERS,
     PAIRS,
     RIPENS,
+    SEARCHES,
     STORES,
     at_once,
     kind_of,
@@ -72,7 +74,7 @@ _FUNCTIONS = (
 
 _SAFE = (
     "dot", "vdot", "inner", "kron", "cross", "tensordot", "convolve", "correlate",
-    "interp", "searchsorted", "digitize", "bincount", "count_nonzero", "allclose", "array_equal",
+    "bincount", "count_nonzero", "allclose", "array_equal",
     "isclose", "nan_to_num", "nansum", "nanmean", "nanmax", "nanmin", "median", "percentile",
     "ptp", "sort", "argsort", "triu", "tril", "insert",
     "delete", "gradient", "vander", "polyval", "dstack",
@@ -91,11 +93,12 @@ _SAFE = (
 )  # fmt: skip
 """Functions that keep nothing of what they are given, nor return it."""
 _ARRAYS = {
-    "interp": 3, "insert": 3, "median": 1, "trace": 1, "nansum": 1, "nanmean": 1, "ptp": 1,
+    "insert": 3, "median": 1, "trace": 1, "nansum": 1, "nanmean": 1, "ptp": 1,
     "take_along_axis": 2, "unravel_index": 1, "einsum": 6, "meshgrid": 4, "histogram": 1,
     "polyfit": 3, "select": 2, "unique": 1, "ix_": 4, "frombuffer": 0,
 }  # fmt: skip
 
+_LOOKUPS = {"searchsorted": 2, "digitize": 2, "interp": 3}
 _STORING = {"fill_diagonal": 2, "put_along_axis": 3, "put": 3, "place": 3, "putmask": 3}
 """Functions that write their first argument, and how many of the first are arrays."""
 
@@ -143,6 +146,8 @@ def _own() -> dict[str, Any]:
         python = function_of(getattr(np, name), name)
         names[name] = at_once(getattr(np, name), python, STORES, arrays, first=True)
     names["outer"] = at_once(np.outer, ufuncs.outer, PAIRS, arrays=2, first=True)
+    for name, arrays in _LOOKUPS.items():
+        names[name] = at_once(getattr(np, name), getattr(lookup, name), SEARCHES, arrays)
     names["vectorize"] = vectorize
     names |= {name: Subscripted(getattr(np, name)) for name in ("mgrid", "ogrid", "r_", "c_")}
     names |= {alias: names[name] for alias, name in _ALIASES.items()}

@@ -22,4 +22,4 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
     return of(np.sqrt)((x * x).sum(axis=axis, keepdims=keepdims))
 
 
-OWN["linalg.norm"] = at_once(np.linalg.norm, norm, RIPENS, 1)
+OWN |= {"linalg.norm": at_once(np.linalg.norm, norm, RIPENS, 1)}

@@ -11,6 +11,9 @@ from pyfuser.runtime.first_tier import DirectCall, Step
 from pyfuser.trace.call import Argument
 from pyfuser.trace.memory import Array, Region
 
+COSTLY = 4
+"""How often as long as to move its arguments a function such as `exp` takes NumPy."""
+
 
 class Recorded(DirectCall):
     """A recorded operation, which NumPy can compute, too.
@@ -31,6 +34,10 @@ class Recorded(DirectCall):
         if operation.called or operation.ufunc is None:
             return operation.called or "cast"
         return str(operation.ufunc.__name__)
+
+    @property
+    def weight(self) -> int:
+        return COSTLY if self.recipe.operation.costly else 1
 
     def compute(self, step: Step) -> None:
         """By NumPy."""

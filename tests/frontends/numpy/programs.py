@@ -139,7 +139,8 @@ class Program:
             (2, self.read), (4, self.reduce), (3, self.where), (3, self.into), (1, self.compare),
             (4, self.function), (2, self.convert), (1, self.overlapping), (4, self.fancy),
             (3, self.at), (2, self.listed), (4, self.joined), (4, self.workunit),
-            (3, self.reduce_rows), (3, self.reduce_short), (2, self.filled), (5, self.selections),
+            (3, self.reduce_rows), (3, self.reduce_short), (3, self.lookup), (2, self.filled),
+            (5, self.selections),
         ]  # fmt: skip
         weights = [weight for weight, _ in kinds]
         (chosen,) = self.random.choices([kind for _, kind in kinds], weights)
@@ -639,6 +640,38 @@ class Program:
         rank = y.numpys.ndim
         axis = self.random.choice([-1, (-1,), (-2, -1), (0, -1), (1, 3), tuple(range(1, rank))])
         self.reduced(y, self.random.choice(REDUCTIONS), axis, self.random.random() < 0.3)
+
+    def lookup(self) -> None:
+        """A search for each element in a table, which is in order or not."""
+        x = self.pick()
+        kind = np.dtype(self.random.choice([*DTYPES[:-2], x.numpys.dtype]))
+        values = self.values((self.random.randint(1, 7),), kind)
+        if self.random.random() < 0.9:
+            values = np.sort(values) if self.random.random() < 0.4 else np.unique(values)
+        table = self.do(f"table {values!r}", lambda m: m.array(values))
+        if table is None:
+            return
+        if self.random.random() < 0.3 and kind.kind == "f":
+            table = self.do("* 2", lambda m, a: a * 2, table) or table
+        how = self.random.choice(
+            ["left", "right", "bins", "bins from the right", "interp", "interp"]
+        )
+        ends = self.random.choice([{}, {"left": -1.0}, {"left": 2, "right": float("nan")}])
+
+        def look(m: Any, a: Any, t: Any) -> Any:
+            if how == "interp":
+                return m.interp(a, t, t * 3 + 1, **ends)
+            if how.startswith("bins"):
+                return m.digitize(a, t, how != "bins")
+            return m.searchsorted(t, a, how) if len(ends) else t.searchsorted(a, how)
+
+        self.keep(f"{how} {ends} of {self.name(x)}", look, False, x, table)
+        if self.random.random() < 0.3:  # it has been looked at
+
+            def change(m: Any, t: Any) -> None:
+                t[...] = 1
+
+            self.do("the table is another", change, table)
 
     def reduced(self, x: Both, name: str, axis: Any, keepdims: bool) -> None:
         more: dict[str, Any] = {"keepdims": True} if keepdims else {}
