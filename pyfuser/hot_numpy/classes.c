@@ -80,6 +80,7 @@ static PyObject *meta(PyObject *module, PyObject *args)
 
 PyMethodDef CLASSES[] = {
     {"meta", meta, METH_VARARGS, "The class of the class of arrays: that has attributes of its own."},
-    {"ufunc", (PyCFunction)(void (*)(void))ufunc, METH_FASTCALL | METH_KEYWORDS, "`__array_ufunc__` of the class."},
+    {"__array_ufunc__", (PyCFunction)(void (*)(void))ufunc, METH_FASTCALL | METH_KEYWORDS,
+     "__array_ufunc__(self, ufunc, method, /, *inputs, **kwargs)\n--\n\nSee numpy.ndarray.__array_ufunc__."},
     {NULL},
 };

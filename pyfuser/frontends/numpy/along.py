@@ -9,7 +9,6 @@ as vectors come. All else is NumPy's, on what has run. On a GPU the order is ano
 
 from __future__ import annotations
 
-import operator
 import sys
 from functools import partial
 from math import prod
@@ -25,6 +24,7 @@ from pyfuser.frontends.numpy.lanes import by_lanes, lanes_of
 from pyfuser.frontends.numpy.layout import Form, Layout, c_strides, is_c_order, layout_of_call
 from pyfuser.frontends.numpy.memory import Owner, is_away, usable
 from pyfuser.frontends.numpy.record import caller_of, end_trip, formed, is_due, program_frame
+from pyfuser.frontends.numpy.short_rows import axes_of
 from pyfuser.frontends.numpy.spaces import SPACE
 from pyfuser.frontends.numpy.switches import LIMITS, errors, is_loud, recording
 from pyfuser.frontends.numpy.workunits import space_of, spread, spreading, subscripts
@@ -127,15 +127,10 @@ def along_axis(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 def _axes(axis: Any, rank: int, name: str) -> tuple[int, int] | None:
     """The first and the last one, of an axis or of neighbours; None: NumPy sees to it."""
-    given = axis if type(axis) is tuple and not name.startswith("arg") else (axis,)
-    try:
-        found = sorted(operator.index(one) for one in given)
-    except TypeError:
+    found = None if type(axis) is tuple and name.startswith("arg") else axes_of(axis, rank)
+    if not found or found != tuple(range(found[0], found[-1] + 1)):
         return None
-    if not found or not all(-rank <= one < rank for one in found):
-        return None
-    found = sorted(one % rank for one in found)
-    return (found[0], found[-1]) if found == list(range(found[0], found[-1] + 1)) else None
+    return found[0], found[-1]
 
 
 def _moment(x: Any, name: str, axis: int, ddof: Any) -> Any:

@@ -136,7 +136,7 @@ _METHODS |= {
     for name in dir(np.ndarray)
     if name not in _OF_CLASSES and callable(getattr(np.ndarray, name))
 }
-_METHODS |= {"__array_ufunc__": _UFUNC if NUMPY is None else NUMPY.ufunc}
+_METHODS |= {"__array_ufunc__": _UFUNC if NUMPY is None else NUMPY.__array_ufunc__}
 if NUMPY is not None:
     NUMPY.bind(
         ndarray, Owner, Buffer, np.integer, np.dtype, FRESH, apply.SCALARS, TRACER, USE,

@@ -58,11 +58,11 @@ _OPERATIONS = {name: replace(NAMED[of], called="reduce") for name, of in UFUNCS.
 class _Rows(NamedTuple):
     """What is reduced: for each row the indices of its elements, each of a part of the array.
 
-    shape: of the result.
+    results: how many there are.
     """
 
     rows: tuple[tuple[Any, ...], ...]
-    shape: tuple[int, ...]
+    results: int
 
     @property
     def elements(self) -> int:
@@ -74,7 +74,7 @@ def at_once(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     rows = _rows(x, name, args, kwargs)
     if rows is None or errors() is not None or not x.flags.aligned:
         return None
-    if prod(rows.shape) * len(rows.rows) * ROW < CALL + OPERATION * rows.elements:
+    if rows.results * len(rows.rows) * ROW < CALL + OPERATION * rows.elements:
         return None
     ufunc, kind = _OPERATIONS[name].ufunc, _widened(name, x.dtype)
 
@@ -91,8 +91,7 @@ def at_once(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         return None
     if name == "mean":
         found = np.true_divide(found, rows.elements, out=found)
-    found = adopt(found)
-    return found if found.shape == rows.shape else found.reshape(rows.shape)
+    return adopt(found)
 
 
 def recorded(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -128,7 +127,7 @@ def recorded(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             return None
         if name == "mean":
             found /= rows.elements
-    return found if found.shape == rows.shape else found.reshape(rows.shape)
+    return found
 
 
 class _NotRecorded(Exception):
@@ -170,8 +169,10 @@ def _rows(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _
         return None
     if dtype.char not in _KINDS or not dtype.isnative or (name == "mean" and dtype.kind != "f"):
         return None
-    axes = _axes(axis, len(shape))
-    if axes is None:
+    if dtype.kind == "f" and name in ("any", "all"):
+        return None  # NumPy warns of signalling NaNs
+    axes = axes_of(axis, len(shape))
+    if axes is None or len(axes) == len(shape):
         return None
     longest = LONGEST
     if dtype.kind == "f" and name in ("max", "min"):
@@ -183,16 +184,19 @@ _NAMES = {"axis", "keepdims"}
 _KINDS = "fd?bBhHiIlLqQ"
 
 
-def _axes(axis: Any, rank: int) -> tuple[int, ...] | None:
-    """The axes, in order; None: NumPy sees to it."""
+def axes_of(axis: Any, rank: int) -> tuple[int, ...] | None:
+    """The axes that a reduction is told, in order; None: NumPy sees to it."""
+    given = axis if type(axis) is tuple else (axis,)
+    if any(type(one) is bool for one in given):
+        return None
     try:
-        given = [operator.index(one) for one in (axis if type(axis) is tuple else (axis,))]
+        places = [operator.index(one) for one in given]
     except TypeError:
         return None
-    if not all(-rank <= one < rank for one in given):
+    if not all(-rank <= one < rank for one in places):
         return None
-    found = sorted({one % rank for one in given})
-    return tuple(found) if 0 < len(found) < rank and len(found) == len(given) else None
+    found = sorted({one % rank for one in places})
+    return tuple(found) if len(found) == len(places) else None
 
 
 @cached(1024)
@@ -219,14 +223,14 @@ def _rows_of(
     if count > longest or count * prod(shape[axis] for axis in between) > MOST:
         return None
     selects = [
-        [_index(shape, axes, {**dict(outer), **dict(inner)}) for inner in _places(row, shape)]
+        [
+            _index(len(shape), axes, {**dict(outer), **dict(inner)}, keepdims)
+            for inner in _places(row, shape)
+        ]
         for outer in _places(between, shape)
     ]
-    if keepdims:
-        found = tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
-    else:
-        found = tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
-    return _Rows(tuple(tuple(row) for row in selects), found)
+    results = prod(extent for axis, extent in enumerate(shape) if axis not in axes)
+    return _Rows(tuple(tuple(row) for row in selects), results)
 
 
 def _places(axes: list[int], shape: tuple[int, ...]) -> list[tuple[tuple[int, int], ...]]:
@@ -238,9 +242,11 @@ def _places(axes: list[int], shape: tuple[int, ...]) -> list[tuple[tuple[int, in
     ]
 
 
-def _index(shape: tuple[int, ...], axes: tuple[int, ...], at: dict[int, int]) -> tuple[Any, ...]:
+def _index(rank: int, axes: tuple[int, ...], at: dict[int, int], keeps: bool) -> tuple[Any, ...]:
     """What selects one element of each result."""
-    return tuple(at.get(n, 0) if n in axes else slice(None) for n in range(len(shape)))
+    one = {n: at.get(n, 0) for n in axes}
+    ones = {n: slice(place, place + 1) for n, place in one.items()} if keeps else one
+    return tuple(ones.get(n, slice(None)) for n in range(rank))
 
 
 def _widened(name: str, dtype: Any) -> Any:
