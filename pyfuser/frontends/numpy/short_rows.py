@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise, product, takewhile
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -55,18 +55,8 @@ UFUNCS = {
 _OPERATIONS = {name: replace(NAMED[of], called="reduce") for name, of in UFUNCS.items()}
 
 
-class _Rows(NamedTuple):
-    """What is reduced: for each row the indices of its elements, each of a part of the array.
-
-    results: how many there are.
-    """
-
-    rows: tuple[tuple[Any, ...], ...]
-    results: int
-
-    @property
-    def elements(self) -> int:
-        return len(self.rows) * len(self.rows[0])
+Rows: TypeAlias = tuple[tuple[Any, ...], ...]
+"""What is reduced: for each row the indices of its elements, each of a part of the array."""
 
 
 def at_once(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -74,7 +64,8 @@ def at_once(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     rows = _rows(x, name, args, kwargs)
     if rows is None or errors() is not None or not x.flags.aligned:
         return None
-    if rows.results * len(rows.rows) * ROW < CALL + OPERATION * rows.elements:
+    elements = len(rows) * len(rows[0])
+    if x.size // len(rows[0]) * ROW < CALL + OPERATION * elements:
         return None
     ufunc, kind = _OPERATIONS[name].ufunc, _widened(name, x.dtype)
 
@@ -90,7 +81,7 @@ def at_once(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     except FloatingPointError:  # NumPy is to warn
         return None
     if name == "mean":
-        found = np.true_divide(found, rows.elements, out=found)
+        found = np.true_divide(found, elements, out=found)
     return adopt(found)
 
 
@@ -126,7 +117,7 @@ def recorded(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         except _NotRecorded:
             return None
         if name == "mean":
-            found /= rows.elements
+            found /= len(rows) * len(rows[0])
     return found
 
 
@@ -137,19 +128,19 @@ class _NotRecorded(Exception):
 def _reduced(
     x: Any,
     name: str,
-    rows: _Rows,
+    rows: Rows,
     two: Callable[[Any, Any], Any],
     more: Callable[[Any, Any], Any],
 ) -> Any:
     """The result. two: of two elements. more: of what there is and another one."""
     if name not in ("sum", "mean") or x.dtype.kind != "f":
-        first, second, *others = (x[index] for row in rows.rows for index in row)
+        first, second, *others = (x[index] for row in rows for index in row)
         found = two(first, second)
         for part in others:
             found = more(found, part)
         return found
     total = None
-    for row in rows.rows:
+    for row in rows:
         first, second, *others = (x[index] for index in row)
         found = two(first, second)
         for part in others:
@@ -158,7 +149,7 @@ def _reduced(
     return more(total, 0.0)  # as it begins with that: a sum of -0.0 is 0.0
 
 
-def _rows(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Rows | None:
+def _rows(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rows | None:
     """What is reduced; None: not by this."""
     shape = x.shape
     if len(shape) < 2 or len(args) > 1 or kwargs.keys() - _NAMES or (args and "axis" in kwargs):
@@ -207,7 +198,7 @@ def _rows_of(
     axes: tuple[int, ...],
     keepdims: bool,
     longest: int,
-) -> _Rows | None:
+) -> Rows | None:
     """The rows along `axes`, as NumPy's iterator takes them; None: they are long, or many."""
     order = [axis for axis, extent in enumerate(shape) if extent != 1]
     if 0 in shape or any(strides[axis] <= 0 for axis in order):
@@ -229,8 +220,7 @@ def _rows_of(
         ]
         for outer in _places(between, shape)
     ]
-    results = prod(extent for axis, extent in enumerate(shape) if axis not in axes)
-    return _Rows(tuple(tuple(row) for row in selects), results)
+    return tuple(tuple(row) for row in selects)
 
 
 def _places(axes: list[int], shape: tuple[int, ...]) -> list[tuple[tuple[int, int], ...]]:
