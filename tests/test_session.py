@@ -40,6 +40,7 @@ STATE = {
     "frontends.numpy.fallbacks": {"_COUNTS"},
     "frontends.numpy.floating": {"WARNER"},
     "frontends.numpy.memory": {"SELECTED"},
+    "frontends.numpy.layout": {"ROWS"},
     "frontends.numpy.selected": {"_OPEN"},
     "frontends.numpy.spaces": {"SPACE"},
     "frontends.numpy.switches": {"LIMITS"},

@@ -24,6 +24,12 @@ static void forget(void)
     plan_count = 0;
 }
 
+PyObject *forget_layouts(PyObject *module, PyObject *unused)
+{
+    forget();
+    Py_RETURN_NONE;
+}
+
 PyObject *forget_plans(PyObject *module, PyObject *unused)
 {
     forget();

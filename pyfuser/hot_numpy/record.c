@@ -268,6 +268,7 @@ PyMethodDef RECORDING[] = {
     {"bind_recording", bind_recording, METH_VARARGS, "Tell the module what it needs to record operations."},
     {"plans", count_plans, METH_NOARGS, "How many kinds of operands are known."},
     {"ripe", ripe, METH_VARARGS, "ripe(code, bytes): count bytes that moved in a function; whether they are many."},
+    {"forget_layouts", forget_layouts, METH_NOARGS, "Forget how operands are walked."},
     {"forget_plans", forget_plans, METH_NOARGS, "Forget them."},
     {NULL},
 };

@@ -72,6 +72,7 @@ PyObject *number_of(PyObject *operation, int place, PyObject *value, PyObject *d
 int for_device(void);  /* whether operations are recorded for a device */
 
 /* plans.c */
+PyObject *forget_layouts(PyObject *module, PyObject *unused);
 PyObject *forget_plans(PyObject *module, PyObject *unused);
 PyObject *count_plans(PyObject *module, PyObject *unused);
 int read_plan(Plan *plan, PyObject *told);

@@ -56,6 +56,7 @@ What is no cache, as it cannot be made again, is a module's own:
   `frontends.numpy.floating`: the call whose errors are told; `frontends.numpy.wrap`: the class of
   arrays; `frontends.numpy.memory` and `frontends.numpy.selected`: what masks select, how many
   of these there are, and which; `frontends.numpy.switches`: what is recorded;
+  `frontends.numpy.layout`: the lengths of rows that were rolled;
   `frontends.numpy.spaces`: and where it runs;
 - `trace.pool`: memory kept for new Views; `trace.images` and `engine.gpu.device`: what is on GPUs,
   and how the extension launches there (`hot/device.c`);

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pyfuser.support.caches import Table
+from pyfuser.support.passes import left_out
 from pyfuser.support.records import dataclass
 
 Shape: TypeAlias = tuple[int, ...]
@@ -23,6 +24,13 @@ SHORT = 64
 """Elements along the inner one of two axes below which they are one if they lie together. Longer
 ones stay two, as the next operation may be on a part of an array, which has two: only calls over
 one space share a loop."""
+
+NARROW = 16
+"""Elements of a row below which calls that roll rows do not take the others with them."""
+
+ROWS: set[int] = set()
+"""Extents below `SHORT` of arrays that the program rolls or pads, which takes as many axes as they
+have: axes of these extents stay apart, as only calls over one space share a loop."""
 
 AXES = 3
 """Axes from which all that lie together are one."""
@@ -71,6 +79,16 @@ def layout_of_call(
         return _KNOWN[key]
     except KeyError:
         return _KNOWN.keep(key, _layout(inputs, out, itemsize, copies))
+
+
+def keep_rows(shape: Shape) -> bool:
+    """Keep axes of such extents apart; whether that is new, so that layouts are to be forgotten."""
+    new = {extent for extent in shape[1:] if NARROW <= extent < SHORT} - ROWS
+    if not new or len(shape) > AXES or left_out("keep-rows"):
+        return False
+    ROWS.update(new)
+    _KNOWN.clear()
+    return True
 
 
 def _layout(
@@ -185,9 +203,8 @@ def _merge(extents: list[int], strides: list[Shape]) -> tuple[Shape, list[Shape]
     for extent, own in zip(extents, strides, strict=True):
         if merged:
             before, outer = merged[-1]
-            if (extent < SHORT or len(extents) > AXES) and all(
-                s == inner * extent for s, inner in zip(outer, own, strict=True)
-            ):
+            together = (extent < SHORT and extent not in ROWS) or len(extents) > AXES
+            if together and all(s == inner * extent for s, inner in zip(outer, own, strict=True)):
                 merged[-1] = before * extent, own
                 continue
         merged.append((extent, own))

@@ -22,6 +22,7 @@ from pyfuser.frontends.numpy.record import (
     end_trip,
     is_due,
     joins,
+    keep_rows,
     program_frame,
 )
 from pyfuser.frontends.numpy.switches import recording
@@ -191,6 +192,7 @@ def mapped(x: Any, how: Map, axis: int, by: int, extent: int) -> Any:
             return None  # NumPy's to refuse, at the call
         if not is_due(size, joins(size, pending)):
             return None
+        keep_rows(shape)
         frame = program_frame(sys._getframe(2))
         end_trip(frame)
         owner, kind = Owner(), region.dtype

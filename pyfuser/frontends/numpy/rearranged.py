@@ -168,11 +168,16 @@ def _padded(x: Any, widths: list[tuple[int, int]], mode: str) -> Any:
     return x
 
 
+def _moves(shift: Any) -> bool:
+    return not isinstance(shift, (int, np.integer)) or shift != 0
+
+
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     if not _is_lazy((a,)):
         return _else("roll", a, shift, axis)
     if type(shift) is tuple and type(axis) is tuple and len(shift) == len(axis):
-        for one, along in zip(shift, axis, strict=True):
+        moves = [(one, along) for one, along in zip(shift, axis, strict=True) if _moves(one)]
+        for one, along in moves or zip(shift[:1], axis, strict=False):
             a = roll(a, one, along)
         return a
     if isinstance(shift, np.integer):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pyfuser.frontends.numpy import layout as layouts
 from pyfuser.frontends.numpy.layout import Form, Layout, layout_of_call
 from pyfuser.frontends.numpy.memory import Owner, host, is_away, usable
 from pyfuser.frontends.numpy.operations import COPY, Operation, is_exact
@@ -197,6 +198,16 @@ class Entry:
 
 _ENTRIES: Table[Any, Entry | None] = Table("recorded NumPy operations by operands", 4096)
 _UNKNOWN: Any = object()
+
+
+def keep_rows(shape: tuple[int, ...]) -> None:
+    """Have calls on arrays of these extents run over as many axes (see `layout.ROWS`)."""
+    if layouts.keep_rows(shape):
+        _ENTRIES.clear()
+        if NUMPY is not None:
+            NUMPY.forget_layouts()
+
+
 _FIRST = 5  # entries of a key before those of operands
 
 

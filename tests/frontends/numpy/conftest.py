@@ -6,15 +6,22 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from pyfuser.frontends.numpy import switches
+from pyfuser.frontends.numpy import layout, switches
 from pyfuser.runtime import no_gain
 from pyfuser.runtime.session import TRACER
+from pyfuser.support.caches import clear_caches
 from tests.frontends.numpy import tiers
 
 
 @pytest.fixture(autouse=True)
 def at_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is large enough is recorded the first time that it comes; kernels beat NumPy."""
+    """What is large enough is recorded the first time that it comes; kernels beat NumPy.
+
+    No test knows which rows others rolled.
+    """
+    if layout.ROWS:
+        layout.ROWS.clear()
+        clear_caches()
     monkeypatch.setattr(switches.LIMITS, "sure", 1)
     monkeypatch.setattr(no_gain, "RATE", 1.0)
 

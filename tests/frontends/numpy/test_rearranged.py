@@ -98,3 +98,35 @@ def test_what_is_padded_may_change_afterwards(lazily: Lazily) -> None:
     x += 1.0
     assert around.tolist() == numpy.pad(values, 2, "wrap").tolist()
     assert joined.tolist() == [*values, *values] and (x == values + 1.0).all()
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ((30, 20), 2), ((30, 63), 2), ((30, 64), 2), ((30, 15), 1), ((8, 16, 20), 3),
+        ((8, 3, 20), 2), ((2, 2, 2, 20), 1),
+    ],
+)  # fmt: skip
+def test_what_is_done_with_a_rolled_array_shares_its_loop(
+    lazily: Lazily, shape: tuple[int, ...], axes: int
+) -> None:
+    lazily("interpret")
+    values = numpy.arange(float(numpy.prod(shape))).reshape(shape)
+    x = np.array(values)
+    before = x + 1.0
+    assert len(TRACER.calls[-1].space.end) == (2 if shape[-1] > 63 else 1)
+    found = np.roll(x, -1, axis=-1) - x + before
+    assert len(TRACER.calls[-1].space.end) == axes
+    expected = numpy.roll(values, -1, axis=-1) - values + (values + 1.0)
+    assert (numpy.asarray(found) == expected).all()
+
+
+def test_rolls_that_move_nothing(lazily: Lazily) -> None:
+    lazily("interpret")
+    values = numpy.arange(600.0).reshape(30, 20)
+    for shift in ((0, 3), (2, 0), (2, -3), (0, 0), (numpy.int64(2), numpy.int8(0))):
+        assert compare("roll", values, shift, axis=(0, 1)) == (2 if shift == (2, -3) else 1)
+    x = np.array(values)
+    y = np.roll(x, (0, 0), axis=(0, 1))
+    y += 1.0
+    assert (numpy.asarray(x) == values).all()
