@@ -23,7 +23,7 @@ typedef struct {
    argument with elements of another type. SEARCHES: as RIPENS, of the larger one of two
    arrays, each element of which counts as many. */
 enum { MOST = 16, KEEPS = 2, CREATES = 3, NUMBERS = 4, RIPENS = 5, SUMS = 6, STORES = 7, PAIRS = 8, RESHAPES = 9, JOINS = 10, VIEWS = 11, SEARCHES = 12, NESTED = 8,
-       SHORT = 7, ROWS = 448, SEARCH = 16 };  /* as short_rows.py: LONGEST; fewer rows are NumPy's; lookup.py: SEARCH */
+       SHORT = 7, ROWS = 448, SEARCH = 8 };  /* as short_rows.py: LONGEST; fewer rows are NumPy's; lookup.py: SEARCH */
 
 /* The arguments of a call: those by position, then those that are named. */
 typedef struct {

@@ -13,8 +13,9 @@ has NumPy's bits where its C code rounds the product before the sum, which is tr
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,8 +52,8 @@ from pyfuser.trace.memory import Allocation, Region
 LONGEST = 1 << 16
 """Elements of a table: one that does not stay in cache takes either way as long."""
 
-SEARCH = 16
-"""Elements that NumPy adds up while it looks for one."""
+SEARCH = 8
+"""Elements that NumPy adds up while it looks for one in some order; in none, four times as many."""
 
 I32 = DType.INT32
 F64 = DType.FLOAT64
@@ -123,14 +124,13 @@ def _searched(table: Any, x: Any, side: str) -> Any:
         region = _looked_for(x, given)
         if region is None:
             return None
-        given = given.astype(np.result_type(given, region.dtype.numpy))
-        if given.dtype.char not in _KINDS or not _is_in_order(given):
+        kind, bits = np.result_type(given, region.dtype.numpy), len(given).bit_length()
+        found = _made(_for_search, given.astype(kind)) if kind.char in _KINDS else None
+        if found is None:
             return None
-        unit = partial(
-            _search, region.dtype, from_numpy(given.dtype), side, len(given).bit_length()
-        )
-        numpys = partial(np.searchsorted, given, side=side)
-        return _record(region, DType.INT64, (_padded(given),), (len(given),), unit, numpys)
+        unit = partial(_search, region.dtype, from_numpy(kind), side, bits)
+        numpys = partial(np.searchsorted, found.numpys[0], side=side)
+        return _record(region, DType.INT64, found.ours, (len(given),), unit, numpys)
 
 
 def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
@@ -143,21 +143,55 @@ def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
             return None
         if not np.can_cast(region.dtype.numpy, np.float64) or not _rounds_products():
             return None
-        places, values = places.astype(np.float64), values.astype(np.float64)
-        with np.errstate(all="ignore"):
-            widths = np.diff(places)
-            slopes = np.append(np.diff(values) / widths, 0.0)
-        # Where one is none, places are equal, or NumPy tries the other end of a width.
-        finite = all(np.isfinite(given).all() for given in (slopes, values, widths))
-        if not finite or not _is_in_order(places):
+        found = _made(_for_interp, places.astype(np.float64), values.astype(np.float64))
+        if found is None:
             return None
+        places, values = found.numpys
         first = float(values[0] if left is None else left)
         after = float(values[-1] if right is None else right)
         numbers = (len(places), float(places[-1]), first, after)
         unit = partial(_interpolate, region.dtype, len(places).bit_length())
         numpys = partial(np.interp, xp=places, fp=values, left=first, right=after)
-        tables = (_padded(places), values, slopes)
-        return _record(region, F64, tables, numbers, unit, numpys)
+        return _record(region, F64, found.ours, numbers, unit, numpys)
+
+
+class _Made(NamedTuple):
+    """What kernels look up: copies of tables, which nobody else has. numpys: what they are of."""
+
+    ours: tuple[Any, ...]
+    numpys: tuple[Any, ...]
+
+
+def _for_search(table: Any) -> _Made | None:
+    return _Made((adopt(_padded(table)),), (table,)) if _is_in_order(table) else None
+
+
+def _for_interp(places: Any, values: Any) -> _Made | None:
+    with np.errstate(all="ignore"):
+        widths = np.diff(places)
+        slopes = np.append(np.diff(values) / widths, 0.0)
+    # Where one is none, places are equal, or NumPy tries the other end of a width.
+    finite = all(np.isfinite(given).all() for given in (slopes, values, widths))
+    if not finite or not _is_in_order(places):
+        return None
+    ours = adopt(_padded(places)), adopt(values.copy()), adopt(slopes)
+    return _Made(ours, (places, values))
+
+
+def _made(make: Callable[..., _Made | None], *tables: Any) -> _Made | None:
+    """What is made of tables, if they are in order; of small ones it is kept."""
+    if tables[0].nbytes > SMALL:
+        return make(*tables)
+    return _kept(make, tables[0].dtype.str, *(table.tobytes() for table in tables))
+
+
+@cached(64)
+def _kept(make: Callable[..., _Made | None], kind: str, *tables: bytes) -> _Made | None:
+    return make(*(np.frombuffer(table, kind) for table in tables))
+
+
+SMALL = 1 << 12
+"""Bytes of tables that are known again."""
 
 
 def _padded(table: Any) -> Any:
@@ -179,6 +213,8 @@ def _table(given: Any) -> Any:
     """A table as an array of NumPy's, of its own or not; None: it is none."""
     if type(given) is KIND.array:
         given = host(given)
+    elif type(given) in (list, tuple) and all(type(entry) in (int, float) for entry in given):
+        given = np.array(given)
     if type(given) is not np.ndarray or given.ndim != 1 or not 0 < len(given) <= LONGEST:
         return None
     return given if given.dtype.char in _KINDS and given.dtype.isnative else None
@@ -235,12 +271,12 @@ def _record(
     owner.buffer = buffer = Allocation(layout.size * kind.size, owner)
     target = Region(buffer, 0, layout.strides, layout.shape, kind)
     (form,) = layout.forms
-    copies = [found for found in (usable(adopt(table)) for table in tables) if found is not None]
-    if len(copies) < len(tables):
+    given = [found for found in map(usable, tables) if found is not None]
+    if len(given) < len(tables):
         return None
     call = RecordedLookup(
         "for", space_of(layout.extents), unit(form.axes, layout.result.axes, len(layout.extents)),
-        (formed(target, layout.result), formed(region, form), *copies, *numbers), None,
+        (formed(target, layout.result), formed(region, form), *given, *numbers), None,
         None,
         frame.f_code, ~frame.f_lasti,
     )  # fmt: skip

@@ -71,13 +71,14 @@ def _method(function: np.ufunc, name: str) -> Any:
     """One of the methods of NumPy's ufuncs."""
     numpys = getattr(function, name)
     operation = OPERATIONS.get(function)
+    call = apply.call if name == "at" else apply.call_safely  # it is given one to write
 
     def method(*args: Any, **kwargs: Any) -> Any:
         if name == "outer" and operation is not None and len(args) == 2 and not kwargs:
             one, other = args
             if type(one) is type(other) is KIND.array:
                 return _outer(operation, one, other)
-        return apply.call(numpys, args, kwargs)
+        return call(numpys, args, kwargs)
 
     if name == "outer" and operation is not None:
         return at_once(numpys, method, PAIRS, 2, first=True)

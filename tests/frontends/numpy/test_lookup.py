@@ -146,6 +146,27 @@ def test_a_table_that_changes_after() -> None:
     assert numpy.array_equal(numpy.asarray(between), expected, equal_nan=True)
 
 
+def test_tables_that_are_lists() -> None:
+    x = np.array(X)
+    table: list[float] = [-1, 0.5, 2]
+    found = np.searchsorted(table, x), np.interp(x, table, (1, 5, 2.0)), np.digitize(x, table)
+    assert calls() == ["searchsorted", "interp", "searchsorted"]
+    expected = (
+        numpy.searchsorted(table, X), numpy.interp(X, table, (1, 5, 2.0)), numpy.digitize(X, table),
+    )  # fmt: skip
+    for one, other in zip(found, expected, strict=True):
+        assert numpy.array_equal(numpy.asarray(one), other, equal_nan=True)
+
+
+@pytest.mark.parametrize("size", [10, 5000])
+def test_tables_are_known_again_by_what_they_have(size: int) -> None:
+    for shift in (0.0, 1.0, 0.0, 2.0):
+        table = numpy.linspace(-3, 3, size) + shift
+        same(lambda m, x, t: m.searchsorted(t, x), X, table)
+        same(lambda m, x, t: m.interp(x, t, t * 2 + shift), X, table)  # noqa: B023
+        same(lambda m, x, t: m.searchsorted(t, x), X.astype("f4"), table.astype("f4"))
+
+
 def test_axes_and_order() -> None:
     for part in (lambda x: x.reshape(256, 256), lambda x: x.reshape(256, 256).T, lambda x: x[::-1]):
         same(lambda m, x, t: m.searchsorted(t, part(x)), X, TABLES[4])  # noqa: B023
@@ -160,7 +181,12 @@ def test_they_fuse_with_what_is_around_them() -> None:
 
 
 def test_few_are_looked_for_by_numpy() -> None:
-    same(lambda m, x, t: m.searchsorted(t, x), X[:1000], TABLES[5], recorded=False)
+    same(
+        lambda m, x, t: m.searchsorted(t, x),
+        X[: MANY // lookup.SEARCH - 1],
+        TABLES[5],
+        recorded=False,
+    )
 
 
 def test_where_numpy_rounds_once_it_interpolates(monkeypatch: pytest.MonkeyPatch) -> None:
