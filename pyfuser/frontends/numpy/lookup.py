@@ -92,20 +92,19 @@ class RecordedLookup(DirectCall):
 
 
 def _compute(target: Any, x: Any, numpys: Any) -> None:
-    target[...] = numpys(np.broadcast_to(x, target.shape))
+    with np.errstate(all="ignore"):  # of signalling NaNs; as kernels, which do not warn
+        target[...] = numpys(np.broadcast_to(x, target.shape))
 
 
 def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
-    found = None
-    if sorter is None and side in ("left", "right"):
-        found = _searched(a, v, side)
+    found = searched(a, v, side) if sorter is None else None
     return _numpys["searchsorted"](a, v, side, sorter) if found is None else found
 
 
 def digitize(x: Any, bins: Any, right: Any = False) -> Any:
     found = None
     if type(right) is bool:  # bins that fall are NumPy's
-        found = _searched(bins, x, "left" if right else "right")
+        found = searched(bins, x, "left" if right else "right")
     return _numpys["digitize"](x, bins, right) if found is None else found
 
 
@@ -118,7 +117,10 @@ def interp(
     return _numpys["interp"](x, xp, fp, left, right, period) if found is None else found
 
 
-def _searched(table: Any, x: Any, side: str) -> Any:
+def searched(table: Any, x: Any, side: Any = "left") -> Any:
+    """The places of numbers in a table, recorded; None: NumPy finds them."""
+    if type(side) is not str or side not in ("left", "right"):
+        return None
     given = _table(table)
     with TRACER.lock:
         region = _looked_for(x, given)

@@ -22,7 +22,7 @@ from pyfuser.frontends.numpy.at_once import (
     kind_of,
 )
 from pyfuser.frontends.numpy.fallbacks import in_place, method_of
-from pyfuser.frontends.numpy.lookup import searchsorted
+from pyfuser.frontends.numpy.lookup import searched
 from pyfuser.frontends.numpy.memory import host
 from pyfuser.frontends.numpy.operations import CONVERSIONS, NAMED, SAME
 from pyfuser.frontends.numpy.reductions import full_reduction
@@ -98,5 +98,17 @@ for _names, _kind in (
 for _name in ("sort", "partition"):
     _method = at_once(getattr(np.ndarray, _name), in_place(_name), STORES, method=True)
     setattr(Array, _name, _method)
-_method = at_once(np.ndarray.searchsorted, searchsorted, SEARCHES, 2, method=True)
+
+
+_SIDE = {"side"}
+
+
+def _searchsorted(self: Any, *args: Any, **kwargs: Any) -> Any:
+    found = None
+    if len(args) in (1, 2) and kwargs.keys() <= _SIDE and len(args) + len(kwargs) < 3:
+        found = searched(self, *args, **kwargs)
+    return method_of(self, "searchsorted")(*args, **kwargs) if found is None else found
+
+
+_method = at_once(np.ndarray.searchsorted, _searchsorted, SEARCHES, 2, method=True)
 Array.searchsorted = _method  # type: ignore[attr-defined]

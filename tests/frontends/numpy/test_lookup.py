@@ -136,6 +136,50 @@ def test_other_arguments_are_numpys() -> None:
     assert not TRACER.calls
 
 
+class Claims(str):
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = str.__hash__
+
+
+@pytest.mark.parametrize("side", [Claims("foo"), numpy.array(["left"]), numpy.array(["left"] * 2)])
+def test_sides_that_are_none(side: Any) -> None:
+    """What only seems to be one is refused as NumPy refuses it, at the call."""
+    x, table = np.array(X), np.array(TABLES[4])
+    for function in (
+        lambda m, t, x: m.searchsorted(t, x, side),
+        lambda m, t, x: t.searchsorted(x, side),
+    ):
+        with pytest.raises((TypeError, ValueError)) as expected:
+            function(numpy, TABLES[4], X)
+        with pytest.raises(type(expected.value)) as found:
+            function(np, table, x)
+        assert str(found.value) == str(expected.value)
+    assert not TRACER.calls
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs"),
+    [((), {}), ((1.0, "left", None, 3), {}), ((1.0,), {"a": 2}), ((1.0, "left"), {"side": "left"})],
+)
+def test_arguments_that_the_method_does_not_take(args: Any, kwargs: Any) -> None:
+    args = tuple(X if type(arg) is float else arg for arg in args)
+    with pytest.raises(TypeError) as expected:
+        TABLES[4].searchsorted(*args, **kwargs)
+    with pytest.raises(TypeError) as found:
+        np.array(TABLES[4]).searchsorted(*map(np.array, args[:1]), *args[1:], **kwargs)
+    assert str(found.value) == str(expected.value)
+
+
+def test_numbers_that_signal(recwarn: pytest.WarningsRecorder) -> None:
+    x = np.array(numpy.full(MANY, 0x7F800001, "u4").view("f4"))
+    found = np.searchsorted(np.array(TABLES[4]), x)
+    assert (numpy.asarray(found) == len(TABLES[4])).all() and not recwarn
+
+
 def test_a_table_that_changes_after() -> None:
     x, table, values = np.array(X), np.array(TABLES[4]), np.array(TABLES[4] ** 2)
     found, between = np.searchsorted(table, x), np.interp(x, table, values)
