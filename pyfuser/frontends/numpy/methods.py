@@ -30,7 +30,7 @@ from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.frontends.numpy.wrap import adopt
 
 _RECORDED = frozenset({"mean", "var", "std", *REDUCTIONS})
-_SHORT = frozenset(short_rows.UFUNCS)
+_SHORT = short_rows.SPREADS | short_rows.UFUNCS.keys()
 _REDUCTIONS = (
     "sum", "prod", "mean", "std", "var", "min", "max", "any", "all", "argmin", "argmax",
     "cumsum", "cumprod", "ptp", "round", "dot", "trace", "argsort", "nonzero", "conj",

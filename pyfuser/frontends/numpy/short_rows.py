@@ -16,7 +16,9 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise, product, takewhile
 from math import prod
 from typing import Any, TypeAlias
@@ -52,6 +54,7 @@ UFUNCS = {
     "sum": "add", "mean": "add", "prod": "multiply", "max": "maximum", "min": "minimum",
     "any": "logical_or", "all": "logical_and",
 }  # fmt: skip
+SPREADS = frozenset(["var", "std"])
 _OPERATIONS = {name: replace(NAMED[of], called="reduce") for name, of in UFUNCS.items()}
 
 
@@ -61,6 +64,12 @@ Rows: TypeAlias = tuple[tuple[Any, ...], ...]
 
 def at_once(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`x.name(axis=...)` of an array of NumPy's; None: NumPy computes it in one call."""
+    reduce = partial(_spread, _at_once) if name in SPREADS else _at_once
+    found = reduce(x, name, args, kwargs)
+    return None if found is None else adopt(found)
+
+
+def _at_once(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     rows = _rows(x, name, args, kwargs)
     if rows is None or errors() is not None or not x.flags.aligned:
         return None
@@ -82,11 +91,13 @@ def at_once(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         return None
     if name == "mean":
         found = np.true_divide(found, elements, out=found)
-    return adopt(found)
+    return found
 
 
 def recorded(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`x.name(axis=...)` of an array of ours, recorded; None: it is not."""
+    if name in SPREADS:
+        return _spread(recorded, x, name, args, kwargs)
     rows = _rows(x, name, args, kwargs) if name in UFUNCS else None
     if rows is None or not recording() or is_loud(errors()):
         return None
@@ -119,6 +130,35 @@ def recorded(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         if name == "mean":
             found /= len(rows) * len(rows[0])
     return found
+
+
+def _spread(
+    reduce: Callable[..., Any], x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """`x.var(axis=...)` or `std`, by the operations that NumPy takes for them.
+
+    reduce: `recorded`, or `_at_once`.
+    """
+    given = dict(kwargs)
+    ddof = given.pop("ddof", 0)
+    rows = _rows(x, "mean", args, given)
+    if rows is None or type(ddof) is not int or ddof >= len(rows) * len(rows[0]):
+        return None
+    axis = args or (given["axis"],)
+    mean = reduce(x, "mean", axis, {"keepdims": True})
+    if mean is None:
+        return None
+    try:
+        with np.errstate(over="raise", invalid="raise") if reduce is _at_once else nullcontext():
+            apart = x - mean
+            apart *= apart
+    except FloatingPointError:
+        return None
+    found = reduce(apart, "sum", axis, {"keepdims": given.get("keepdims", False)})
+    if found is None:
+        return None
+    found /= len(rows) * len(rows[0]) - ddof
+    return found if name == "var" else np.sqrt(found, out=found)
 
 
 class _NotRecorded(Exception):

@@ -115,7 +115,9 @@ def test_blocks_and_windows(name: str, taken: list[str]) -> None:
         lambda x: x.reshape(900, 4).sum(axis=1, initial=3.0),
         lambda x: x.reshape(-1, 4)[:30].sum(axis=1),  # NumPy is done sooner
         lambda x: x.reshape(900, 4)[:, :0].sum(axis=1),
-        lambda x: x.reshape(900, 4).std(axis=1),
+        lambda x: x.reshape(900, 4).std(axis=1, dtype="f8"),
+        lambda x: x.reshape(900, 4).astype("i4").var(axis=1),
+        lambda x: x.reshape(900, 4).var(axis=1, ddof=0.5),
         lambda x: x.astype("f2").reshape(900, 4).sum(axis=1),
         lambda x: x.astype(">f8").reshape(900, 4).sum(axis=1),
     ],
@@ -230,3 +232,37 @@ def test_warnings_of_lengths_come_from_numpy() -> None:
     assert np.linalg.norm.__doc__ == numpy.linalg.norm.__doc__
     assert inspect.signature(np.linalg.norm) == inspect.signature(numpy.linalg.norm)
     assert list(inspect.signature(np.ndarray.__array_ufunc__).parameters)[:2] == ["self", "ufunc"]
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_spreads(name: str, dtype: str, taken: list[str]) -> None:
+    picture = (NUMBERS.normal(size=(60, 60)) * 9 + 5).astype(dtype)
+    for more in ({}, {"ddof": 1}, {"keepdims": True}, {"ddof": 2, "keepdims": True}):
+        same(lambda x: getattr(x.reshape(-1, 4), name)(axis=1, **more), picture)  # noqa: B023
+        same(lambda x: getattr(windows(x, 3, 3), name)(axis=(2, 3), **more), picture)  # noqa: B023
+    assert taken == ["mean", "sum"] * 8
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        same(lambda x: getattr(x.reshape(-1, 4), name)(axis=1, ddof=4), picture)
+        picture[3, 3] = numpy.inf
+        same(lambda x: getattr(x.reshape(-1, 4), name)(axis=1), picture)
+
+
+def test_spreads_are_recorded(taken: list[str]) -> None:
+    values = NUMBERS.normal(size=(switches.LAZY_FROM, 3))
+    found = (np.array(values) * 2.0).std(axis=1) + 1.0
+    assert taken == ["mean", "sum"] and len(TRACER.calls) > 8
+    assert (numpy.asarray(found) == (values * 2.0).std(axis=1) + 1.0).all()
+
+
+def test_warnings_of_spreads_come_from_numpy() -> None:
+    for values in (numpy.array([1e200, -1e200, 0.0]), numpy.array([numpy.inf, 0.0, 0.0])):
+        rows = numpy.tile(values, (ROWS, 1))
+        told = []
+        for x in (rows, np.array(rows)):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                x.var(axis=1)
+            told.append([(str(w.message), w.filename.endswith("_methods.py")) for w in caught])
+        assert told[0] == told[1] and told[0]
