@@ -151,7 +151,7 @@ def _spread(
     try:
         with np.errstate(over="raise", invalid="raise") if reduce is _at_once else nullcontext():
             apart = x - mean
-            apart *= apart
+            apart = np.square(apart, out=apart)
     except FloatingPointError:
         return None
     found = reduce(apart, "sum", axis, {"keepdims": given.get("keepdims", False)})
