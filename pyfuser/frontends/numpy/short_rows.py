@@ -70,7 +70,7 @@ def at_once(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 def _at_once(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    rows = _rows(x, name, args, kwargs)
+    rows = rows_along(x, name, args, kwargs)
     if rows is None or errors() is not None or not x.flags.aligned:
         return None
     elements = len(rows) * len(rows[0])
@@ -98,7 +98,7 @@ def recorded(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     """`x.name(axis=...)` of an array of ours, recorded; None: it is not."""
     if name in SPREADS:
         return _spread(recorded, x, name, args, kwargs)
-    rows = _rows(x, name, args, kwargs) if name in UFUNCS else None
+    rows = rows_along(x, name, args, kwargs) if name in UFUNCS else None
     if rows is None or not recording() or is_loud(errors()):
         return None
     operation, kind = _OPERATIONS[name], _widened(name, x.dtype)
@@ -141,7 +141,7 @@ def _spread(
     """
     given = dict(kwargs)
     ddof = given.pop("ddof", 0)
-    rows = _rows(x, "mean", args, given)
+    rows = rows_along(x, "mean", args, given)
     if rows is None or type(ddof) is not int or ddof >= len(rows) * len(rows[0]):
         return None
     axis = args or (given["axis"],)
@@ -189,7 +189,7 @@ def _reduced(
     return more(total, 0.0)  # as it begins with that: a sum of -0.0 is 0.0
 
 
-def _rows(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rows | None:
+def rows_along(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rows | None:
     """What is reduced; None: not by this."""
     shape = x.shape
     if len(shape) < 2 or len(args) > 1 or kwargs.keys() - _NAMES or (args and "axis" in kwargs):
