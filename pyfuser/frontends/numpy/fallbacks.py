@@ -35,9 +35,7 @@ def method_of(x: Any, name: str) -> Callable[..., Any]:
 
     def method(*args: Any, **kwargs: Any) -> Any:
         count(f"ndarray.{name}")
-        return apply.call(
-            lambda a, /, *rest, **more: getattr(a, name)(*rest, **more), (x, *args), kwargs
-        )
+        return apply.call(getattr(np.ndarray, name), (x, *args), kwargs)
 
     method.__name__ = name
     return method

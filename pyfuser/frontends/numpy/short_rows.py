@@ -142,7 +142,7 @@ def _spread(
     given = dict(kwargs)
     ddof = given.pop("ddof", 0)
     rows = rows_along(x, "mean", args, given)
-    if rows is None or type(ddof) is not int or ddof >= len(rows) * len(rows[0]):
+    if rows is None or type(ddof) is not int or not 0 <= ddof < len(rows) * len(rows[0]):
         return None
     axis = args or (given["axis"],)
     mean = reduce(x, "mean", axis, {"keepdims": True})

@@ -118,6 +118,7 @@ def test_blocks_and_windows(name: str, taken: list[str]) -> None:
         lambda x: x.reshape(900, 4).std(axis=1, dtype="f8"),
         lambda x: x.reshape(900, 4).astype("i4").var(axis=1),
         lambda x: x.reshape(900, 4).var(axis=1, ddof=0.5),
+        lambda x: x.reshape(900, 4).var(axis=1, ddof=-(2**62)),
         lambda x: x.astype("f2").reshape(900, 4).sum(axis=1),
         lambda x: x.astype(">f8").reshape(900, 4).sum(axis=1),
     ],
@@ -266,3 +267,11 @@ def test_warnings_of_spreads_come_from_numpy() -> None:
                 x.var(axis=1)
             told.append([(str(w.message), w.filename.endswith("_methods.py")) for w in caught])
         assert told[0] == told[1] and told[0]
+
+
+def test_warnings_of_masked_spreads_name_the_program() -> None:
+    x = np.array(NUMBERS.normal(size=(ROWS, 3)))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        x.var(axis=1, where=np.array([True, False, False]), ddof=1)
+    assert {w.filename for w in caught if "Degrees" in str(w.message)} == {__file__}
