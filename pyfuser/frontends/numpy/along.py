@@ -22,7 +22,7 @@ from pyfuser.frontends.numpy.expressions import Build, Code, cast
 from pyfuser.frontends.numpy.floating import WARNER
 from pyfuser.frontends.numpy.lanes import by_lanes, lanes_of
 from pyfuser.frontends.numpy.layout import Form, Layout, c_strides, is_c_order, layout_of_call
-from pyfuser.frontends.numpy.memory import Owner, is_away, usable
+from pyfuser.frontends.numpy.memory import is_away, unmade, usable
 from pyfuser.frontends.numpy.record import caller_of, end_trip, formed, is_due, program_frame
 from pyfuser.frontends.numpy.short_rows import axes_of
 from pyfuser.frontends.numpy.spaces import SPACE
@@ -35,7 +35,7 @@ from pyfuser.runtime.first_tier import DirectCall, Step
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
 from pyfuser.support.records import dataclass
-from pyfuser.trace.memory import Allocation, Region
+from pyfuser.trace.memory import Region
 
 _MAX_INDEX = (1 << 31) - 1
 
@@ -242,9 +242,7 @@ def _record(
 ) -> Any:
     frame = program_frame(sys._getframe(4))
     end_trip(frame)
-    owner = Owner()
-    owner.buffer = buffer = Allocation(layout.size * kind.size, owner)
-    target = Region(buffer, 0, layout.strides, layout.shape, kind)
+    target, owner = unmade(layout.shape, layout.strides, kind)
     (form,) = layout.forms
     axes = form.shape if form.axes else ()
     steps = form.strides if form.axes else ()

@@ -26,7 +26,7 @@ from pyfuser.frontends.numpy.along import (
 )
 from pyfuser.frontends.numpy.expressions import Code, cast
 from pyfuser.frontends.numpy.layout import Form, c_strides, layout_of_call
-from pyfuser.frontends.numpy.memory import Owner, host, is_away, usable
+from pyfuser.frontends.numpy.memory import host, is_away, unmade, usable
 from pyfuser.frontends.numpy.record import caller_of, end_trip, formed, program_frame
 from pyfuser.frontends.numpy.spaces import SPACE
 from pyfuser.frontends.numpy.switches import LIMITS, errors, is_loud, recording
@@ -49,7 +49,7 @@ from pyfuser.ir.nodes import (
 from pyfuser.runtime.first_tier import DirectCall, Step
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
-from pyfuser.trace.memory import Allocation, Region
+from pyfuser.trace.memory import Region
 
 PART = 4096
 """Elements of an array of one row that have one partial result."""
@@ -115,12 +115,7 @@ def _record(reduction: Reduction, x: Region, kind: DType) -> Any:
     end_trip(frame)
     line = len(x.shape) == 1
     shape = (-(-x.shape[0] // PART),) if line else x.shape[:-1]
-    size = 1
-    for extent in shape:
-        size *= extent
-    owner = Owner()
-    owner.buffer = buffer = Allocation(size * kind.size, owner)
-    target = Region(buffer, 0, c_strides(shape, kind.size), shape, kind)
+    target, owner = unmade(shape, c_strides(shape, kind.size), kind)
     unit = _workunit(reduction, x.dtype, kind, len(shape), line)
     made: Any = RecordedParts if line else RecordedReduction
     call = made("for", space_of(shape), unit, (target, x), None, None, frame.f_code, ~frame.f_lasti)

@@ -11,13 +11,12 @@ from pyfuser.frontends.embedded.view_memory import ViewMemory
 from pyfuser.frontends.numpy import apply
 from pyfuser.frontends.numpy.compiled import ndarray
 from pyfuser.frontends.numpy.layout import c_strides
-from pyfuser.frontends.numpy.memory import Owner, is_ours_alone, layout_of
+from pyfuser.frontends.numpy.memory import is_ours_alone, layout_of, unmade
 from pyfuser.frontends.numpy.operations import COPY, NAMED, WHERE
 from pyfuser.frontends.numpy.record import record
 from pyfuser.frontends.numpy.switches import LIMITS, recording
 from pyfuser.frontends.numpy.wrap import adopt, foreign, of_region, of_view, view
 from pyfuser.ir.dtypes import from_numpy
-from pyfuser.trace.memory import Allocation, Region
 from pyfuser.trace.pool import most_memory
 
 
@@ -111,9 +110,7 @@ def _large(shape: Any, dtype: Any, order: Any, more: dict[str, Any]) -> Any:
         size *= extent
     if size < LIMITS.first(False) or size * element.size > most_memory():
         return None  # which is NumPy's to make, or to refuse, at the call
-    owner = Owner()
-    owner.buffer = buffer = Allocation(size * element.size, owner)
-    return of_region(Region(buffer, 0, c_strides(extents, element.size), extents, element), owner)
+    return of_region(*unmade(extents, c_strides(extents, element.size), element))
 
 
 def zeros(shape: Any, dtype: Any = float, order: Any = "C", **more: Any) -> Any:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from pyfuser.frontends.numpy.layout import c_strides, is_c_order
-from pyfuser.frontends.numpy.memory import Owner, host, is_away, usable
+from pyfuser.frontends.numpy.memory import host, is_away, unmade, usable
 from pyfuser.frontends.numpy.record import caller_of, end_trip, is_due, program_frame
 from pyfuser.frontends.numpy.switches import recording
 from pyfuser.frontends.numpy.workunits import COPYTO, space_of
@@ -37,7 +37,7 @@ from pyfuser.ir.nodes import (
 from pyfuser.runtime.first_tier import DirectCall, Step
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
-from pyfuser.trace.memory import Allocation, Region
+from pyfuser.trace.memory import Region
 
 _MAX_INDEX = (1 << 31) - 1
 
@@ -70,10 +70,8 @@ def gathered(x: Any, indices: Any) -> Any:
         if least < -source.shape[0] or most >= source.shape[0]:
             return None  # NumPy says which
         shape = places.shape + source.shape[1:]
-        owner = Owner()
         kind = source.dtype
-        owner.buffer = buffer = Allocation(size * kind.size, owner)
-        target = Region(buffer, 0, c_strides(shape, kind.size), shape, kind)
+        target, owner = unmade(shape, c_strides(shape, kind.size), kind)
         _record(target, source, places, least < 0)
         return of_region(target, owner)
 

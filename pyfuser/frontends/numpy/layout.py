@@ -26,7 +26,7 @@ ones stay two, as the next operation may be on a part of an array, which has two
 one space share a loop."""
 
 NARROW = 16
-"""Elements of a row below which calls that roll rows do not take the others with them."""
+"""Elements below which rows are one axis with what lies around them, whoever rolls them."""
 
 ROWS: set[int] = set()
 """Extents below `SHORT` of arrays that the program rolls or pads, which takes as many axes as they

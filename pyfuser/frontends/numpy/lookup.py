@@ -23,7 +23,7 @@ from pyfuser.frontends.numpy import apply
 from pyfuser.frontends.numpy.expressions import Code, cast, is_nan
 from pyfuser.frontends.numpy.fallbacks import function_of
 from pyfuser.frontends.numpy.layout import Form, Layout, c_strides, layout_of_call
-from pyfuser.frontends.numpy.memory import Owner, host, is_away, usable
+from pyfuser.frontends.numpy.memory import host, is_away, unmade, usable
 from pyfuser.frontends.numpy.record import caller_of, end_trip, formed, is_due, program_frame
 from pyfuser.frontends.numpy.spaces import SPACE
 from pyfuser.frontends.numpy.switches import errors, is_loud, recording
@@ -47,7 +47,7 @@ from pyfuser.runtime.first_tier import DirectCall, Step, is_lost
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached, once
 from pyfuser.support.passes import left_out
-from pyfuser.trace.memory import Allocation, Region
+from pyfuser.trace.memory import Region
 
 LONGEST = 1 << 16
 """Elements of a table: one that does not stay in cache takes either way as long."""
@@ -269,9 +269,7 @@ def _record(
     if not (is_away(region.buffer) or SPACE.device) and is_lost(site):
         return None
     end_trip(frame)
-    owner = Owner()
-    owner.buffer = buffer = Allocation(layout.size * kind.size, owner)
-    target = Region(buffer, 0, layout.strides, layout.shape, kind)
+    target, owner = unmade(layout.shape, layout.strides, kind)
     (form,) = layout.forms
     given = [found for found in map(usable, tables) if found is not None]
     if len(given) < len(tables):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy.layout import c_strides, is_c_order
-from pyfuser.frontends.numpy.memory import Owner, is_away, usable
+from pyfuser.frontends.numpy.memory import is_away, unmade, usable
 from pyfuser.frontends.numpy.record import (
     caller_of,
     end_trip,
@@ -48,7 +48,7 @@ from pyfuser.runtime.first_tier import DirectCall, Step
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
 from pyfuser.support.records import dataclass
-from pyfuser.trace.memory import Allocation, Array, Region
+from pyfuser.trace.memory import Array, Region
 from pyfuser.trace.pool import most_memory
 
 _MOST_INDEX = 1 << 30  # so that no sum of two overflows
@@ -195,9 +195,8 @@ def mapped(x: Any, how: Map, axis: int, by: int, extent: int) -> Any:
         keep_rows(shape)
         frame = program_frame(sys._getframe(2))
         end_trip(frame)
-        owner, kind = Owner(), region.dtype
-        owner.buffer = buffer = Allocation(prod(shape) * kind.size, owner)
-        target = Region(buffer, 0, c_strides(shape, kind.size), shape, kind)
+        kind = region.dtype
+        target, owner = unmade(shape, c_strides(shape, kind.size), kind)
         unit = _workunit(how, kind, len(shape), axis)
         call = RecordedMap(
             "for", space_of(shape), unit, (target, region, by), None, None, frame.f_code,

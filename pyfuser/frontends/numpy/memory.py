@@ -20,6 +20,7 @@ foreign memory. `host` is for functions of NumPy that keep no reference to what 
 from __future__ import annotations
 
 import sys
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from pyfuser.ir.dtypes import DType, from_numpy
 from pyfuser.runtime.session import TRACER
 from pyfuser.trace.exports import Export
 from pyfuser.trace.images import USE, changed_on_host
-from pyfuser.trace.memory import Array, Buffer, Handle, Region
+from pyfuser.trace.memory import Allocation, Array, Buffer, Handle, Region
 from pyfuser.trace.reason import Reason
 
 READ = Reason("an array is read or written")
@@ -134,6 +135,13 @@ def share(x: ArrayMemory) -> Handle | None:
     if owner is FRESH:
         owner = x._owner = Owner()
     return owner
+
+
+def unmade(shape: tuple[int, ...], strides: tuple[int, ...], dtype: DType) -> tuple[Region, Owner]:
+    """Where a new array will lie, and who owns that; memory comes with the first store."""
+    owner = Owner()
+    owner.buffer = buffer = Allocation(prod(shape) * dtype.size, owner)
+    return Region(buffer, 0, strides, shape, dtype), owner
 
 
 def share_memory(x: ArrayMemory, y: ArrayMemory) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from pyfuser.frontends.numpy import layout as layouts
 from pyfuser.frontends.numpy.layout import Form, Layout, layout_of_call
-from pyfuser.frontends.numpy.memory import Owner, host, is_away, usable
+from pyfuser.frontends.numpy.memory import host, is_away, unmade, usable
 from pyfuser.frontends.numpy.operations import COPY, Operation, is_exact
 from pyfuser.frontends.numpy.recorded import Recorded
 from pyfuser.frontends.numpy.resolution import Resolution, number, resolve
@@ -267,9 +267,7 @@ def _recipe(
 def _fresh(entry: Entry, values: list[Any], frame: FrameType, state: Any) -> Any:
     """Record the operation; its result is a new array."""
     layout, result = entry.layout, entry.resolution.result
-    owner = Owner()
-    owner.buffer = buffer = Allocation(layout.size * result.size, owner)
-    target = Region(buffer, 0, layout.strides, layout.shape, result)
+    target, owner = unmade(layout.shape, layout.strides, result)
     _append(entry.recipe, layout, target, values, frame, state)
     return of_region(target, owner)
 
