@@ -106,12 +106,15 @@ class Interpreter(Evaluator):
         self.scan(stmt.condition)
         ways = self.condition(stmt.condition, True), self.condition(stmt.condition, False)
         before = self.values, self.split
-        after = []
+        after, reached = [], []
         for positive, body in ((True, stmt.then), (False, stmt.orelse)):
             self.values, self.split = dict(before[0]), dict(before[1])
-            self._under(stmt.condition, positive, partial(self.execute, body))
+            reached.append(self._under(stmt.condition, positive, partial(self.execute, body)))
             after.append((self.values, self.split))
-        self._join(ways, after, before)
+        if all(reached):
+            self._join(ways, after, before)
+        elif any(reached):  # the other way is never taken
+            self.values, self.split = after[reached.index(True)]
 
     # law
     def _join(self, ways: tuple[_Points, _Points], after: Sequence[_Known], before: _Known) -> None:
@@ -177,11 +180,11 @@ class Interpreter(Evaluator):
         for sym in (*assigned(body), *declared(body)):
             self._drop(sym)
 
-    def _under(self, condition: Expr, positive: bool, action: Callable[[], None]) -> None:  # law
-        """Do something under a guard, unless the guard never holds."""
-        self._where(*self.condition(condition, positive), action)
+    def _under(self, condition: Expr, positive: bool, action: Callable[[], None]) -> bool:
+        """Do something under a guard, unless the guard never holds; whether it was done."""
+        return self._where(*self.condition(condition, positive), action)
 
-    def _where(self, points: PointSet, exact: bool, action: Callable[[], None]) -> None:  # law
+    def _where(self, points: PointSet, exact: bool, action: Callable[[], None]) -> bool:  # law
         """Do something at some points, if there are any; they are all just if `exact`."""
         saved = self.guard, self.exact
         guard = affine.both(self.guard, points)
@@ -190,9 +193,11 @@ class Interpreter(Evaluator):
         self.exact &= exact
         self.guard = guard
         with self.narrowed(points) as reached:
-            if guard and reached:
+            taken = bool(guard) and reached
+            if taken:
                 action()
         self.guard, self.exact = saved
+        return taken
 
     # ------------------------------------------------------------------ loops
 

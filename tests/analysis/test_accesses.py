@@ -131,3 +131,39 @@ def test_what_bounds_say_of_one_subscript_is_not_known_of_the_next():
     arguments = region(2, N, dtype=DType.INT32), X, region(1, N)
     stores = [a for a in found([i], [q, x, y], body, *arguments) if a.mode is Mode.WRITE]
     assert [(a.exact, a.relation.vague) for a in stores] == [(False, True)] * 3
+
+
+def test_a_way_that_is_never_taken_gives_a_local_no_value():
+    """Each side of a border has a correction of its own: `i - 2` is never beyond the last."""
+    i, x, y, n = S("i"), View("x"), View("y"), S("n")
+
+    def reads_at(step):
+        p, r = S("p"), S("r")
+        body = [
+            let(p, i + step),
+            let(r, 0),
+            when(
+                p < 0,
+                [assign(r, p * -1)],
+                [when(p >= n, [assign(r, n * 2 - 2 - p)], [assign(r, p)])],
+            ),
+            y[i] << x[r],
+        ]
+        given = found([i], [x, y, n], body, X, region(1, N), known(N))
+        return [(a.exact, a.relation.vague, a.relation.ranges[0]) for a in given if not a.param]
+
+    assert reads_at(-2) == [(True, False, (0, 1)), (True, False, (2, N - 1))]
+    assert reads_at(2) == [(True, False, (N - 2, N - 1)), (True, False, (0, N - 3))]
+    assert reads_at(0) == [(True, False, (0, N - 1))]
+
+
+def test_a_way_that_may_be_taken_does():
+    """Where it is not known whether a condition holds, neither side's value is certain."""
+    i, x, y, n, r = S("i"), View("x"), View("y"), S("n"), S("r")
+    body = [let(r, i), when(n > 3, [assign(r, n * n)]), y[i] << x[r]]
+    (read,) = (a for a in found([i], [x, y, n], body, X, region(1, N), known(None)) if not a.param)
+    assert not read.exact
+    (read,) = (a for a in found([i], [x, y, n], body, X, region(1, N), known(2)) if not a.param)
+    assert read.exact and read.relation.indices[0].terms == ((0, 1),)
+    (read,) = (a for a in found([i], [x, y, n], body, X, region(1, N), known(5)) if not a.param)
+    assert read.exact and read.relation.indices[0].constant == 25
