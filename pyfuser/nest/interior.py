@@ -142,7 +142,7 @@ class _Conditions:
         """Between which values a loop's variable stays, if no iteration changes them."""
         step = value_of(loop.step)
         ends = loop.start, loop.stop
-        if not step or not all(self._is_given(e) and not self._asks_others(e) for e in ends):
+        if not step or not all(map(self._is_bound, ends)):
             return None
         one = Const(1, loop.stop.dtype)
         if step > 0:
@@ -153,7 +153,7 @@ class _Conditions:
         """The body as it runs inside: where a condition chose a local's value, that value is known
         to the next (`min(max(i - 1, 0), n - 1)`).
         """
-        body, self._kept = kept_first(body, lambda e: self._is_given(expand(e, self._stable)))
+        body, self._kept = kept_first(body, lambda e: self._is_bound(expand(e, self._stable)))
         self._firm |= self._firmly(body)
         while (inside_body := settled(body, self._verdict)) != body:
             body, self._stable = inside_body, stable_locals(inside_body)
@@ -162,12 +162,8 @@ class _Conditions:
 
     def _firmly(self, body: Body) -> set[tuple[Expr | None, str, Expr]]:
         """What is compared with what, and which way, if that holds inside (see `_verdict`)."""
-        found = set()
-        for e in all_expressions(body):
-            asked = self._asked(e) if isinstance(e, Compare) else None
-            if asked is not None and asked.core is not None and asked.inside:
-                found.add(_way(asked))
-        return found
+        asked = [self._asked(e) for e in all_expressions(body) if isinstance(e, Compare)]
+        return {_way(each) for each in asked if each and each.core is not None and each.inside}
 
     def _verdict(self, e: Compare) -> bool | None:
         """Whether a comparison holds inside; None if it may be any.
@@ -186,14 +182,13 @@ class _Conditions:
         """A comparison of an index with what is given, and whether it seems to hold inside."""
         left, right = expand(e.left, self._stable), expand(e.right, self._stable)
         op = e.op
-        if self._is_given(left) and not self._asks_others(left):
+        if self._is_bound(left):
             left, right, op = right, left, _SWAPPED[op]
         if not self._is_given(right):
             return None
-        core = self._core(left)
+        core, shift = self._core(left), 0
         if core is None and not (self._is_given(left) and self._asks_others(left)):
             return None
-        shift = 0
         if core is not None:
             form = linear(left, _keeps)
             shift = sum(form.terms.values()) - 1 + form.constant
@@ -230,6 +225,10 @@ class _Conditions:
 
     def _asks_others(self, e: Expr) -> bool:
         return not reads(e).isdisjoint(self._others)
+
+    def _is_bound(self, e: Expr) -> bool:
+        """Whether an integer is the same in all iterations."""
+        return self._is_given(e) and not self._asks_others(e)
 
     def _is_given(self, e: Expr) -> bool:
         """Whether an integer is the same in all of a block, and costs nothing to compute again."""
@@ -412,8 +411,7 @@ def _like(e: Expr, dtype: DType) -> Expr:
 
 
 def _is_small(e: Expr) -> bool:
-    value = value_of(e)
-    return value is not None and abs(value) <= _SMALL
+    return (value := value_of(e)) is not None and abs(value) <= _SMALL
 
 
 def _counted(loop: For, start: Expr, trips: Linear, fresh: Callable[[str, DType], Sym]) -> For:

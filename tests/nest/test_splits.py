@@ -36,6 +36,7 @@ from pyfuser.ir.reference.interpret import UndefinedBehaviour, interpret
 from pyfuser.ir.visit import all_expressions, map_body, statements
 from pyfuser.lower.lower import ScalarType, ViewType, lower
 from pyfuser.nest.build import nest_of
+from pyfuser.nest.cost.gathers import chosen
 from pyfuser.nest.interior import Interior, _is_part, interior
 from pyfuser.nest.passes.split_guards import inside_of_guards
 from pyfuser.pipeline import run_nest_passes
@@ -381,6 +382,20 @@ def test_inside_an_index_stays_what_it_is(selected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "selected", ["m if q >= n else q", "q if q < n else m", "m if q < 0 else q"]
+)
+def test_so_does_that_of_another_axis(selected: str) -> None:
+    text = f"def asks(o, i, y, n, m, k, base):\n    q: int = o + 3\n    y[i - base] = {selected}\n"
+    unit = workunit_of(text)
+    inside = inside_of(unit)
+    assert inside is not None
+    hold, short = all_hold(unit, inside), replace(unit, body=inside.body)
+    assert not any(isinstance(e, Select) for e in all_expressions(inside.body))
+    np.testing.assert_array_equal(run(short, 5, 9, 0, [40, 2, 0]), [3] * 5)
+    assert hold(0, 36, 0, 40, 2, 0, 0)
+
+
+@pytest.mark.parametrize(
     ("tests", "held"),
     [
         ("i + 1 < n and i - 1 < n", 2),
@@ -539,3 +554,17 @@ def test_in_loops_an_index_of_another_axis_must_not_wrap():
     hold = all_hold(unit, inside)
     assert hold(0, 9, 5, 0, 0, 0, 0)
     assert not hold(0, 9, 2**31 - 3, 0, 0, 0, 0)
+
+
+def test_places_that_a_local_of_the_index_chooses_are_gathered() -> None:
+    """`i + 1` under a name, as after the last comes the first: worth a split."""
+    text = (
+        "def asks(o, i, y, n, m, k, base):\n    ahead: int = i + 1\n"
+        "    p: int = 0 if ahead == n else ahead\n    y[i - base] = y[p]\n"
+    )
+    unit = workunit_of(text)
+    inside = inside_of(unit)
+    assert inside is not None
+    index = unit.indices[-1]
+    assert chosen(unit.body, index) == 1 and chosen(inside.body, index) == 0
+    assert chosen(workunit_of(text.replace("i + 1", "o + 1")).body, index) == 0

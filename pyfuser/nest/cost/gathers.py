@@ -89,7 +89,7 @@ def depends(e: Expr, loaded: set[Sym]) -> bool:
 
 def chosen(body: Body, index: Sym) -> int:
     """Loads whose places the index chooses, or its remainders: a vector of them is gathered."""
-    places = set[Sym]()
+    made, places = {index}, set[Sym]()
 
     def chooses(e: Expr) -> bool:
         if not reads(e).isdisjoint(places):
@@ -97,12 +97,16 @@ def chosen(body: Body, index: Sym) -> int:
         parts = (
             p for p in expressions(e) if isinstance(p, nodes.Select) or getattr(p, "op", "") == "%"
         )
-        return any(index in reads(part) for part in parts)
+        return any(not reads(part).isdisjoint(made) for part in parts)
 
     for stmt in statements(body):
         if not isinstance(stmt, (nodes.Declare, nodes.Assign)) or stmt.value is None:
             continue
-        if stmt.sym.dtype in _WHOLE and chooses(stmt.value):
+        if stmt.sym.dtype not in _WHOLE:
+            continue
+        if chooses(stmt.value):
             places.add(stmt.sym)
+        elif not reads(stmt.value).isdisjoint(made):
+            made.add(stmt.sym)
     loads = (e for e in all_expressions(body) if isinstance(e, nodes.Load))
     return sum(any(map(chooses, load.indices)) for load in loads)
