@@ -13,6 +13,20 @@ typedef struct {
     int64_t size;  /* of an element */
 } Cells;
 
+/* The same elements of many rows: of the edges of a grid, that is one of each. */
+static void zero_rows(char *at, int64_t rows, int64_t stride, int64_t bytes)
+{
+    for (int64_t n = 0; n < rows; n++, at += stride) {
+        __builtin_prefetch(at + 16 * stride, 1);
+        if (bytes == 8)
+            memset(at, 0, 8);  /* a store, where the size is a constant */
+        else if (bytes == 4)
+            memset(at, 0, 4);
+        else
+            memset(at, 0, bytes);
+    }
+}
+
 static void zero(const Cells *cells, Py_ssize_t axis, char *at)
 {
     if (axis == cells->rank) {
@@ -23,6 +37,12 @@ static void zero(const Cells *cells, Py_ssize_t axis, char *at)
     if (low >= high) return;
     if (axis == cells->rank - 1 && stride == cells->size) {
         memset(at + low * stride, 0, (high - low) * stride);
+        return;
+    }
+    Py_ssize_t last = cells->rank - 1;
+    int64_t bytes = (cells->high[last] - cells->low[last]) * cells->size;
+    if (axis == last - 1 && cells->stride[last] == cells->size && bytes > 0) {
+        zero_rows(at + low * stride + cells->low[last] * cells->size, high - low, stride, bytes);
         return;
     }
     for (int64_t n = low; n < high; n++) zero(cells, axis + 1, at + n * stride);
