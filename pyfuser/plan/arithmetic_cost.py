@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from pyfuser.ir.weights import arithmetic
-from pyfuser.plan.cost_model import machine_for, on_gpu
+from dataclasses import replace
+
+from pyfuser.ir.nodes import For
+from pyfuser.ir.visit import statements
+from pyfuser.ir.weights import arithmetic, trips
 from pyfuser.support.settings import SETTINGS
-from pyfuser.trace.shape import CallShape, TraceShape, known_scalars
+from pyfuser.trace.shape import CallShape, known_scalars
+from pyfuser.tuning.thresholds import NOW
 
 OPERATION = 5e-11
 """Seconds of an addition of doubles in vectors, by one thread."""
-
-BALANCE = 2.0
-"""Bytes that a GPU moves in the time of an addition, or of half a load from its caches."""
 
 
 def operations(call: CallShape) -> int:
@@ -20,8 +21,13 @@ def operations(call: CallShape) -> int:
     return call.space.size * arithmetic(call.workunit, scalars)
 
 
-def operation(trace: TraceShape) -> float:
-    """Seconds of an addition, by all that runs the trace."""
-    if on_gpu(trace):
-        return 1.0 / (BALANCE * machine_for(trace).bandwidth)
-    return OPERATION / SETTINGS.threads
+def long_loops(call: CallShape) -> float:
+    """Seconds of the arithmetic of inner loops of many trips, which no condition guards."""
+    workunit = call.workunit
+    scalars = known_scalars(workunit, call.arguments)
+    body = tuple(stmt for stmt in workunit.body if isinstance(stmt, For))
+    loops = (stmt for stmt in statements(body) if isinstance(stmt, For))
+    if all(trips(loop, scalars) <= NOW.tuning.unrolled_trips for loop in loops):
+        return 0.0
+    additions = arithmetic(replace(workunit, body=body), scalars)
+    return call.space.size * additions * OPERATION / SETTINGS.threads

@@ -16,11 +16,16 @@ from pyfuser.analysis.affine import Affine
 from pyfuser.analysis.layout import byte_range
 from pyfuser.analysis.liveness import liveness
 from pyfuser.ir.nodes import For, While
+from pyfuser.plan.arithmetic_cost import OPERATION, long_loops
 from pyfuser.support.caches import cached
+from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import GPU_SPACES
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
 from pyfuser.tuning import gpu as tuning_gpu
 from pyfuser.tuning.host import Machine, known
+
+BALANCE = 2.0
+"""Bytes that a GPU moves in the time of an addition, or of half a load from its caches."""
 
 
 class _Touch(NamedTuple):
@@ -50,6 +55,11 @@ class CostModel:
         self._calls = [touches[kind] for kind in trace.kinds]
         used = {kind: frozenset(touch.stream for touch in each) for kind, each in touches.items()}
         self._used = [used[kind] for kind in trace.kinds]
+        loops = {
+            kind: max(0.0, long_loops(call) - self._seconds(touches[kind]))
+            for kind, call in first.items()
+        }
+        self._long_loops = [loops[kind] for kind in trace.kinds]
         gathering = {kind for kind, call in first.items() if _gathers(call)}
         self._gathering = {n for n, kind in enumerate(trace.kinds) if kind in gathering}
         members: dict[int, set[int]] = {}
@@ -156,14 +166,30 @@ class CostModel:
         crowded = 1.0 + self.machine.crowding * max(0, streams - self.machine.streams)
         if len(positions) > 1 and self.gathers(positions):
             crowded += self.machine.gathering
-        return self.machine.launch + crowded * moved / self.machine.bandwidth
+        return (
+            self.machine.launch + crowded * moved / self.machine.bandwidth + self.slowed(positions)
+        )
+
+    def _seconds(self, touches: Iterable[_Touch]) -> float:
+        """Seconds to move what a call touches."""
+        return sum(max(touch.read, touch.written) for touch in touches) / self.machine.bandwidth
+
+    def slowed(self, positions: Sequence[int]) -> float:
+        """Seconds that inner loops of many trips lose where they share iterations, or a sweep.
+
+        Those that wait for memory lose nothing.
+        """
+        if len(positions) == 1:
+            return 0.0
+        return self.machine.looping * sum(self._long_loops[n] for n in positions)
 
     def sweep_cost(self, positions: Sequence[int], rolling: frozenset[int]) -> float:
         """Seconds that one sweep of these calls (in the order of its loops) takes.
 
         Each loop walks through its own arrays only, so there is no crowding.
         """
-        return self.machine.launch + self.traffic(positions, rolling)[0] / self.machine.bandwidth
+        seconds = self.traffic(positions, rolling)[0] / self.machine.bandwidth
+        return self.machine.launch + seconds + self.slowed(positions)
 
 
 def cost_model(trace: TraceShape) -> CostModel:
@@ -184,6 +210,13 @@ def on_gpu(trace: TraceShape) -> bool:
 @cached(4)
 def _cost_model(trace: TraceShape, machine: Machine) -> CostModel:
     return CostModel(trace, machine)
+
+
+def operation(trace: TraceShape) -> float:
+    """Seconds of an addition, by all that runs the trace."""
+    if on_gpu(trace):
+        return 1.0 / (BALANCE * machine_for(trace).bandwidth)
+    return OPERATION / SETTINGS.threads
 
 
 def surely_cheaper(trace: TraceShape, positions: Sequence[int], seconds: float) -> bool:

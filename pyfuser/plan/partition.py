@@ -137,7 +137,7 @@ class _Planner:
         if any(members & ~self.legality.compatible[c] for c in segment):
             return False
         _, streams = self.model.traffic(segment)
-        if self.model.gathers(segment):
+        if self.model.gathers(segment) or self.model.slowed(segment):
             return len(segment) == 1
         return streams <= self.model.machine.streams and self.within_limits(segment)
 

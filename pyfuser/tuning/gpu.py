@@ -21,6 +21,7 @@ DEFAULT = Machine(
     streams=64,
     crowding=0.0,
     gathering=0.0,
+    looping=0.0,
     cache=32 << 20,
     stores=1.0,
 )

@@ -15,7 +15,8 @@ from pyfuser.plan.partition import MAX_SCALARS, partition
 from pyfuser.plan.refine_partition import moved
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import FutureShape, TraceShape
-from tests.analysis.build import S, View, call, known, loop, region, trace, workunit
+from pyfuser.tuning.host import Machine
+from tests.analysis.build import S, View, call, known, loop, region, trace, when, workunit
 from tests.vendors import tune
 
 N = 100_000
@@ -402,3 +403,47 @@ def test_long_traces_plan_fast_and_without_isl(monkeypatch):
     result = plan(trace(*steps, *rows))
     assert sum(len(g.calls) == 1 for g in result.groups) == 256
     assert len(result.groups) < 256 + 10
+
+
+# --------------------------------------------------------------------------- long inner loops
+
+
+def row_products(trips=400, guard=False):
+    """Of a table in cache, so that arithmetic takes longer than memory."""
+    i, k, x, w, y = S("i"), S("k"), View("x"), View("w"), View("y")
+    loops = [loop(k, 0, trips, [y[i].update("+", x[i] * w[k])])]
+    body = [when(i > 0, loops)] if guard else loops
+    return workunit("product", [i], [x, w, y], body)
+
+
+@pytest.mark.parametrize(("trips", "together"), [(400, False), (16, True), (0, True)])
+def test_products_of_long_rows_keep_their_loops(trips, together):
+    """Alone their inner loops are blocked; what sharing one saves is a small part of their time."""
+    table = region(50, 400)
+    calls = [call(row_products(trips), N, V[0], table, V[n]) for n in (1, 2)]
+    assert groups(*calls) == ([(0, 1)] if together else [(0,), (1,)])
+
+
+def test_long_loops_that_wait_for_memory_share_theirs():
+    i, k, x, y = S("i"), S("k"), View("x", 2), View("y", 2)
+    walk = workunit("walk", [i], [x, y], [loop(k, 0, 400, [y[i, k] << x[i, k] * 2.0])])
+    x, y, z = (region(n, (5_000, 400)) for n in (50, 51, 52))
+    assert groups(call(walk, 5_000, x, y), call(walk, 5_000, y, z)) == [(0, 1)]
+
+
+def test_loops_under_conditions_count_as_little_as_they_may_run():
+    table = region(50, 400)
+    calls = [call(row_products(guard=True), N, V[0], table, V[n]) for n in (1, 2)]
+    assert groups(*calls) == [(0, 1)]
+
+
+def test_what_long_loops_lose_is_a_number_of_the_machine():
+    table = region(50, 400)
+    shape = trace(*(call(row_products(), N, V[0], table, V[n]) for n in (1, 2)))
+    free = CostModel(shape, Machine(looping=0.0))
+    slow = CostModel(shape, Machine(looping=0.5))
+    assert free.cost((0, 1)) < free.cost((0,)) + free.cost((1,))
+    assert slow.cost((0, 1)) > slow.cost((0,)) + slow.cost((1,))
+    assert slow.cost((0,)) == free.cost((0,))
+    assert slow.sweep_cost((0, 1), frozenset()) > free.sweep_cost((0, 1), frozenset())
+    assert slow.sweep_cost((0,), frozenset()) == free.sweep_cost((0,), frozenset())

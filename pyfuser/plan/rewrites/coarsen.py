@@ -25,8 +25,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pyfuser.ir.effects import atomics, effects
 from pyfuser.ir.nodes import For, While, Workunit
 from pyfuser.ir.visit import assigned, statements
-from pyfuser.plan.arithmetic_cost import operation, operations
-from pyfuser.plan.cost_model import cost_model, on_gpu
+from pyfuser.plan.arithmetic_cost import operations
+from pyfuser.plan.cost_model import cost_model, on_gpu, operation
 from pyfuser.plan.legality import mergeable
 from pyfuser.plan.plan import Note, Told
 from pyfuser.plan.rewrite import UNSURE, Change, Changes, Option, Rewrite

@@ -28,8 +28,8 @@ from pyfuser.analysis.layout import byte_range
 from pyfuser.analysis.liveness import liveness
 from pyfuser.ir.effects import effects
 from pyfuser.ir.nodes import Workunit
-from pyfuser.plan.arithmetic_cost import operation, operations
-from pyfuser.plan.cost_model import machine_for
+from pyfuser.plan.arithmetic_cost import operations
+from pyfuser.plan.cost_model import machine_for, operation
 from pyfuser.plan.legality import mergeable
 from pyfuser.plan.plan import Note, Plan, Told
 from pyfuser.plan.rewrite import UNSURE, Change, Changes, Option, Rewrite
