@@ -102,7 +102,7 @@ def arbitrating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
     settings = replace(autotune.SETTINGS, arbitrate=True, cache_dir=tmp_path)
     monkeypatch.setattr(autotune_apart, "SETTINGS", settings)
     monkeypatch.setattr(Apart, "after", lambda _, program: program)
-    tune(monkeypatch, soon=0.0, trial_kernel=0.0, briefest=0.0)
+    tune(monkeypatch, soon=0.0, trial_kernel=0.0, briefest=0.0, sunk_rows=1 << 30)
     TRACER.flush(SYNC)
     forget()
     yield

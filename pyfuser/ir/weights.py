@@ -21,12 +21,15 @@ from pyfuser.ir.nodes import (
     Read,
     Stmt,
     Sym,
+    Update,
     While,
     Workunit,
 )
 from pyfuser.ir.powers import power_of
 from pyfuser.ir.visit import as_written, assigned, child_expressions, expressions
 from pyfuser.support.caches import cached
+
+LOAD = 2
 
 TRIPS = 8
 """Assumed for a loop whose bounds are not constant."""
@@ -37,12 +40,16 @@ def weight(e: Expr) -> int:
     if isinstance(e, Call):
         return FUNCTIONS["sqrt" if power_of(e) else e.name].flops
     if isinstance(e, Load):
-        return 2
+        return LOAD
     if isinstance(e, AtomicFetch):
         return 20
-    if isinstance(e, Binary) and e.op in ("/", "%"):
-        return 8
+    if isinstance(e, Binary):
+        return _of_operator(e.op)
     return 0 if isinstance(e, (Const, Read, Cast)) else 1
+
+
+def _of_operator(op: str) -> int:
+    return 8 if op in ("/", "%") else 1
 
 
 NOTHING: Mapping[Sym, int] = MappingProxyType({})
@@ -100,7 +107,7 @@ class _Arithmetic:
         loads = [index for e in found if isinstance(e, Load) for index in e.indices]
         indices = (*loads, *getattr(stmt, "indices", ()))
         subscripts = {part for index in indices for part in expressions(index)}
-        total = 0
+        total = _of_operator(stmt.op) if isinstance(stmt, Update) else 0
         for e in found:
             if e in known:
                 continue

@@ -7,12 +7,14 @@ kernel of an engine that emits C++, fused or not.
 That is no gain where neighbouring iterations access elements far apart, as the rows of `x[i][f]`:
 vectors of them are gathered element by element. Sixteen trips of a distance between rows, divided,
 took a third to a fifth of the time left as a loop (see `nest.passes.unroll_and_jam`), which
-walks along rows. A short loop that stays one has its number of trips as a constant.
+walks along rows. But where much is computed of each element, as in the factorisation of a small
+matrix, vectors pay for gathering them: then all loops of a body are written out, or none of these.
+A short loop that stays one has its number of trips as a constant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from pyfuser.analysis.intervals import interval
@@ -48,6 +50,7 @@ from pyfuser.ir.visit import (
     statements,
     substitute_syms,
 )
+from pyfuser.ir.weights import LOAD, arithmetic
 from pyfuser.support.caches import cached
 from pyfuser.support.records import dataclass
 from pyfuser.trace.shape import RegionShape, known_scalars
@@ -108,22 +111,32 @@ def _unrolled(
 ) -> Workunit:
     """The workunit with the loops of these bounds unrolled: all that is known of sizes."""
     values = dict(trips)
-    lanes = _Lanes.of(workunit, dict(strides), dict(known))
-    body = map_body(
-        workunit.body,
-        None,
-        lambda stmt: stmt if lanes.gathered(stmt) else _trips(stmt, values, tuning),
-    )
-    body = map_body(body, None, lambda stmt: _counted(stmt, dict(known), tuning))
+    scalars = dict(known)
+    lanes = _Lanes.of(workunit, dict(strides), scalars)
+    body = map_body(workunit.body, None, lambda stmt: _trips(stmt, values, scalars, tuning))
+    if not lanes.become_vectors(replace(workunit, body=body), values.values(), tuning):
+        body = map_body(
+            workunit.body,
+            None,
+            lambda stmt: (
+                stmt
+                if isinstance(stmt, For) and (contains(stmt.body, For) or lanes.gathered(stmt))
+                else _trips(stmt, values, scalars, tuning)
+            ),
+        )
+    body = map_body(body, None, lambda stmt: _counted(stmt, scalars, tuning))
     return replace(workunit, body=body)
 
 
-def _trips(stmt: Stmt, values: dict[Bounds, range], tuning: Tuning) -> Stmt | Body:
+def _trips(stmt: Stmt, values: dict[Bounds, range], known: Known, tuning: Tuning) -> Stmt | Body:
     """The trips of a loop one after the other, or the statement itself."""
-    if not isinstance(stmt, For):
+    trips = values.get((stmt.start, stmt.stop, stmt.step)) if isinstance(stmt, For) else None
+    if trips is None:
         return stmt
-    trips = values.get((stmt.start, stmt.stop, stmt.step))
-    return stmt if trips is None else written_out(stmt, trips, tuning)
+    assert isinstance(stmt, For)
+    counted = _with_counts(stmt, [stmt], known)
+    made = written_out(counted, trips, tuning)
+    return stmt if made is counted else made
 
 
 def written_out(loop: For, trips: range, tuning: Tuning, make: Fresh = fresh) -> Stmt | Body:
@@ -133,13 +146,30 @@ def written_out(loop: For, trips: range, tuning: Tuning, make: Fresh = fresh) ->
     """
     if len(trips) > tuning.unrolled_trips or not _may_unroll(loop):
         return loop
-    if len(trips) * sum(1 for _ in all_expressions(loop.body)) > tuning.unrolled_nodes:
-        return loop
     result: list[Stmt] = []
+    size = 0
     for value in trips:
         trip = substitute_syms(loop.body, {s: make(s.name, s.dtype) for s in declared(loop.body)})
-        result += map_body(trip, _setter(loop.sym, value))
+        trip = map_body(trip, _setter(loop.sym, value))
+        trip = map_body(trip, None, lambda stmt: _inner(stmt, tuning, make))
+        size += _size(trip)
+        # Around a loop that stays, nothing would be gained: iterations do not vectorise across it.
+        if size > tuning.unrolled_nodes or contains(trip, For, While):
+            return loop
+        result += trip
     return tuple(result)
+
+
+def _size(body: Body) -> int:
+    return len([*all_expressions(body)])
+
+
+def _inner(stmt: Stmt, tuning: Tuning, make: Fresh) -> Stmt | Body:
+    """The trips of a loop inside a trip of another one, whose variable's value may bound it."""
+    if not isinstance(stmt, For):
+        return stmt
+    trips = _values((stmt.start, stmt.stop, stmt.step), {}, {})
+    return stmt if trips is None else written_out(stmt, trips, tuning, make)
 
 
 def _counted(stmt: Stmt, known: Known, tuning: Tuning) -> Stmt:
@@ -155,6 +185,11 @@ def _counted(stmt: Stmt, known: Known, tuning: Tuning) -> Stmt:
     trips = [_values((loop.start, loop.stop, loop.step), known, {}) for loop in loops]
     if any(values is None or len(values) > tuning.counted_trips for values in trips):
         return stmt
+    return _with_counts(stmt, loops, known)
+
+
+def _with_counts(stmt: For, loops: Sequence[For], known: Known) -> For:
+    """A loop with constants in place of the known numbers that are bounds of some loops in it."""
     ends = reads(*(end for loop in loops for end in (loop.start, loop.stop, loop.step)))
     counts = (ends & known.keys()) - assigned((stmt,))
 
@@ -164,6 +199,7 @@ def _counted(stmt: Stmt, known: Known, tuning: Tuning) -> Stmt:
         return expr
 
     (counted,) = map_body((stmt,), constant)
+    assert isinstance(counted, For)
     return counted
 
 
@@ -185,12 +221,7 @@ def _values(loop: Bounds, known: Known, views: dict[Sym, RegionShape]) -> range 
 
 
 def _may_unroll(loop: For) -> bool:
-    """Whether each trip runs to its end and none changes the loop's variable.
-
-    Around a loop that stays, nothing would be gained: iterations do not vectorise across that.
-    """
-    if contains(loop.body, For, While):
-        return False
+    """Whether each trip runs to its end and none changes the loop's variable."""
     return loop.sym not in assigned(loop.body) and not any(map(leaves_loop, loop.body))
 
 
@@ -232,6 +263,29 @@ class _Lanes:
         }
         far = sum(not self._near(view, indices, moving) for view, indices in found)
         return bool(found) and 2 * far >= len(found)
+
+    def become_vectors(self, written: Workunit, trips: Iterable[range], tuning: Tuning) -> bool:
+        """Whether a body whose loops of these trips are written out is worth it as a whole.
+
+        It has no loops left, and computes enough of the elements that vectors gather.
+        """
+        body = written.body
+        if contains(body, For, While):
+            return False
+        if _size(body) > 2 * tuning.unrolled_nodes:
+            return False
+        stable = stable_locals(body)
+        found = {
+            (view, tuple(expand(index, stable) for index in indices))
+            for view, indices, *_ in accesses(body)
+            if view in self.strides
+        }
+        far = 0
+        if self.index is not None:
+            far = sum(not self._near(view, indices, set()) for view, indices in found)
+        short = all(len(values) <= tuning.gathered_trips for values in trips)
+        loaded = LOAD * len(found)
+        return not far or (short and arithmetic(written, {}) - loaded >= tuning.gathered_work * far)
 
     def _near(self, view: Sym, indices: tuple[Expr, ...], moving: set[Sym]) -> bool:
         """Whether neighbouring iterations access one element, or ones with few between."""

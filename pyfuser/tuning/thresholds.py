@@ -61,6 +61,19 @@ class Tuning:
         64, "trips", "of a loop that stays one and whose number of trips becomes a constant"
     )
     unrolled_nodes: int = number(1500, "expressions", "that one loop may unroll to")
+    gathered_trips: int = number(
+        8,
+        "trips",
+        "of a loop that is unrolled though vectors gather what it accesses one by one",
+        "Zen 4: distances between rows of sixteen take 2 times as long",
+    )
+    gathered_work: float = number(
+        1.0,
+        "additions",
+        "with each element that vectors gather one by one, loads apart, from which on they pay",
+        "Zen 4: signs and minima of short lists (1.2) take 0.5 of the time of loops, solving with "
+        "3 x 3 matrices (3.6) 0.6; sums of rows of six (0.4) as long",
+    )
     choices: int = number(
         8, "elements", "of which one is selected; each costs a compare and a select"
     )

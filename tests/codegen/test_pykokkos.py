@@ -206,6 +206,8 @@ def _says_what_becomes_several_lines(original: Workunit) -> bool:
     for e in all_expressions(original.body):
         if isinstance(e, Select) or (isinstance(e, Cast) and e.explicit and e.dtype not in CASTS):
             return True
+        if isinstance(e, Unary) and isinstance(e.operand, Cast) and e.dtype.is_float:
+            return True  # of what is converted first, as `acc -= n` of an unsigned n
         if isinstance(e, Logical):
             sides = [s for s in (e.left, e.right) if isinstance(s, Logical)]
             if e.right in sides or any(e.op == "&&" and s.op == "||" for s in sides):

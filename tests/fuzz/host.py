@@ -6,6 +6,9 @@ import random
 
 from tests.fuzz.program import Base, Host
 
+_KINDS = {"float": ("float64",), "int": ("int64", "int32")}
+"""Types of arrays whose elements can take a result of a kind."""
+
 
 def random_host(rng: random.Random, bases: tuple[Base, ...], results: dict[int, str]) -> Host:
     """A statement on one of the bases, or a read of a result."""
@@ -25,6 +28,9 @@ def random_host(rng: random.Random, bases: tuple[Base, ...], results: dict[int, 
         f"{name}[{slices}] = {value}",
         f"read(np.asarray({name}).flat[0])",
     ]
+    fitting = [n for n, kind in results.items() if base.dtype in _KINDS.get(kind, ())]
+    if fitting and rng.random() < 0.5:
+        return Host(f"{name}[{element}] = result[{rng.choice(fitting)}]")
     if len(base.shape) == 1:
         texts.append(f"read({name}[{element}])")
         others = [b for b in bases if (b.shape, b.dtype) == (base.shape, base.dtype) and b != base]

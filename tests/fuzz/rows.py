@@ -18,11 +18,12 @@ class RowMaker:
 
     def __init__(self, rng: random.Random, size: int) -> None:
         self.rng = rng
-        self.rows, self.columns = size, rng.choice((2, 2, 3, 4, 5))
+        self.rows, self.columns = size, rng.choice((2, 2, 3, 4, 5, 6, 8))
         self.flat = rng.random() < 0.75
         cells = self.rows * self.columns
         shape = (cells,) if self.flat else (self.rows, self.columns)
         dtype = rng.choice(("float64", "float64", "float32"))
+        self.double = dtype == "float64"
         self.bases = (
             *(Base(name, shape, dtype, rng.random() < 0.6) for name in _ELEMENTS),
             *(Base(name, (self.rows,), dtype, rng.random() < 0.5) for name in _ROWS),
@@ -39,6 +40,7 @@ class RowMaker:
             lambda: self.total(names[1], rows[1]),
             lambda: self.element(names[2], names[1], rows[1]),
             lambda: self.scaled(names[1], rows[0]),
+            lambda: self.factor(names[0], rows[0]),
             lambda: self.summed(rng.choice(rows)),
         ]
         start = rng.choice((0, 0, 1, 2))
@@ -57,8 +59,8 @@ class RowMaker:
             return self.written_out(sink, source, row)
         if not self.flat:
             at, beside = "[i, j]", f"[i, {rng.randint(0, c - 1)}]"
-            if rng.random() < 0.15:
-                beside = f"[{self.rows} - 1 - i, j]"
+            if rng.random() < 0.3:
+                beside = rng.choice((f"[{self.rows} - 1 - i, j]", "[p, j]"))
             begin, end, whose = (0, 0), (self.rows, c), "[i]"
         else:
             at, beside = "[i]", f"[(i // s0) * s0 + {rng.randint(0, c - 1)}]"
@@ -67,18 +69,29 @@ class RowMaker:
             begin, end, whose = (0,), (self.rows * c,), "[i // s0]"
             if rng.random() < 0.1:
                 whose = "[i % 2]"
-        place = beside if rng.random() < 0.4 else at
+        place = beside if rng.random() < 0.4 or "p" in beside else at
         value: Expr = ("({} - {})", (f"(0.5 * y{place})",), (f"z{whose}",))
         if rng.random() < 0.3:
             value = ("({} + {})", value, ("float(i % s0)" if self.flat else "float(j)",))
         body = (Statement(f"x{at} = {{}}", (value,)),)
-        if rng.random() < 0.15:
+        if place == "[p, j]":
+            body = (*self.mirrored(), *body)
+        elif rng.random() < 0.15:
             body = (Statement(f"if i != {rng.randint(1, 4)}:", (), (body,)),)
         elif rng.random() < 0.15:
             update = Statement(f"x{at} += {{}}", (value,))
             body = (Statement("for k in range(s1):", (), ((update,),)),)
-        scalars = (("s0", str(c)), ("s1", str(rng.randint(1, 3))))
+        scalars = (("s0", str(c)), ("s1", str(rng.randint(1, 3))), ("s2", str(self.rows)))
         return Call("for", begin, end, body, (("x", sink), ("y", source), ("z", row)), scalars)
+
+    def mirrored(self) -> tuple[Statement, ...]:
+        """A neighbouring row, or beyond the first or the last one the row as far inside."""
+        shift = self.rng.randint(-2, 2)
+        return (
+            Statement(f"p: int = i + {shift}"),
+            Statement("if p < 0:", (), ((Statement("p = -p"),),)),
+            Statement("if p >= s2:", (), ((Statement("p = 2 * s2 - 2 - p"),),)),
+        )
 
     # ----------------------------------------------------------------- a row an iteration
 
@@ -120,6 +133,26 @@ class RowMaker:
             Statement("value: float = 0.0"),
             Statement(f"for k in range({self.rng.choice((0, 0, 1))}, s0):", (), (add,)),
             Statement("y[i] = 0.25 * value"),
+        )
+        return self.over(body, source, row)
+
+    def factor(self, source: str, row: str) -> Call:
+        """Elements of the row less products of those before: loops that bound loops.
+
+        The oracle rounds products of single precision more often.
+        """
+        cell = self.cell
+        if not self.double:
+            return self.total(source, row)
+        less = (Statement(f"{cell('r')} -= 0.25 * {cell('k')} * {cell('c')}"),)
+        inner = (
+            Statement("for k in range(c):", (), (less,)),
+            Statement(f"{cell('r')} /= 1.0 + {cell('c')} * {cell('c')}"),
+        )
+        over = Statement("for r in range(c + 1, s0):", (), (inner,))
+        body = (
+            Statement(f"for c in range({self.rng.choice(('s0', '2', '3'))}):", (), ((over,),)),
+            Statement(f"y[i] = {cell('s0 - 1')}"),
         )
         return self.over(body, source, row)
 

@@ -102,6 +102,40 @@ def test_calls_over_rows_share_the_loop() -> None:
     assert [group.calls for group in plan_of(MOVED, reach).groups] == [(0,), (1,)]
 
 
+WIDE = (Base("W", (N, 6), "float64"), Base("T", (6,), "float64"), *BASES)
+
+
+def wide(text: str, **views: str) -> Call:
+    return replace(over(text, **views), end=(N, 6))
+
+
+def wide_sunk(*calls: Call) -> list[int]:
+    program = Program(WIDE, calls, 1)
+    check_interpreted(program)
+    return [note.call for note in planned(trace_of(program)).plan.of(Sunk)]
+
+
+SCALED = wide("w[i, j] = 0.5 * w[i, j] + t[j]", w="W", t="T")
+
+
+def test_a_longer_axis_joins_calls_over_its_rows() -> None:
+    """Alone, or where these use other memory, its loop has vectors of its own."""
+    own = rows("r[i] = w[i, 0] + w[i, 5]", r="R", w="W")
+    assert wide_sunk(SCALED, own) == [0]
+    assert wide_sunk(SCALED) == []
+    assert wide_sunk(SCALED, rows("r[i] = x[i, 0]", r="R", x="X")) == []
+    part = replace(own, begin=(1,))
+    assert wide_sunk(SCALED, part) == []
+
+
+def test_a_longer_axis_with_long_loops_stays() -> None:
+    own = rows("r[i] = w[i, 0]", r="R", w="W")
+    body = "for k in range({}): w[i, j] = w[i, j] + t[k % 6]"
+    few, many = (wide(body.format(trips), w="W", t="T") for trips in (8, 9))
+    assert wide_sunk(few, own) == [0]
+    assert wide_sunk(many, own) == []
+
+
 @pytest.mark.parametrize(
     ("shape", "axes"),
     [

@@ -23,7 +23,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import prod
 
+from pyfuser.ir.affine import values_of
 from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Body, For, While
+from pyfuser.ir.visit import statements
 from pyfuser.plan.plan import Note, Told
 from pyfuser.plan.rewrite import Change, Changes, Option, Rewrite
 from pyfuser.plan.rewrites.coarse_body import folded
@@ -36,6 +39,9 @@ from pyfuser.tuning.thresholds import NOW
 
 SHORT = 4
 """Iterations along an axis that are no vector; processors shuffle rows of so many, at most."""
+
+JOINING = 8
+"""The same of an axis whose loop joins others over the axes outside of it: a vector, at most."""
 
 MOST = 9
 """Iterations that one stands for, at most: the code has as many copies of the body."""
@@ -52,7 +58,7 @@ def sunk_call(call: CallShape, axes: int) -> CallShape:
     return call._replace(space=space, workunit=folded(call.workunit, bounds))
 
 
-def short_axes(space: Space) -> int:
+def short_axes(space: Space, short: int = SHORT) -> int:
     """How many of the last axes of a space are short, and together few iterations.
 
     They begin at 0: a part of an axis that moves on would be another loop, and kernel, each time.
@@ -60,7 +66,7 @@ def short_axes(space: Space) -> int:
     found, many = 0, 1
     for begin, extent in zip(reversed(space.begin[1:]), reversed(space.end[1:]), strict=True):
         many *= extent
-        if begin or not 1 < extent <= SHORT or many > MOST:
+        if begin or not 1 < extent <= short or many > MOST:
             break
         found += 1
     if not found or space.execution in GPU_SPACES:
@@ -79,7 +85,7 @@ def may_sink(call: CallShape) -> bool:
 
 def _sunk(trace: TraceShape, best: Option) -> Changes:
     """The calls over short innermost axes, unless one that must stay uses the memory of others."""
-    axes = {space: short_axes(space) for space in {call.space for call in trace.calls}}
+    axes = {space: _axes(trace, space) for space in {call.space for call in trace.calls}}
     short = {place: call for place, call in enumerate(trace.calls) if axes[call.space]}
     moving = {place: call for place, call in short.items() if may_sink(call)}
     staying: dict[Space, set[int]] = {}
@@ -93,6 +99,26 @@ def _sunk(trace: TraceShape, best: Option) -> Changes:
         for place, call in moving.items()
         if call.space not in torn
     }
+
+
+def _axes(trace: TraceShape, space: Space) -> int:
+    """How many axes of a space become loops."""
+    short, joining = short_axes(space), short_axes(space, JOINING)
+    if short == joining:
+        return short
+    outer = space._replace(begin=space.begin[:-joining], end=space.end[:-joining])
+    calls = [call for call in trace.calls if call.space == space]
+    if not all(_is_short(call.workunit.body) for call in calls):
+        return short
+    others = set[int]().union(*(call.clusters for call in trace.calls if call.space == outer))
+    return joining if any(call.clusters & others for call in calls) else short
+
+
+def _is_short(body: Body) -> bool:
+    """Whether all loops of a body have few trips, as `transform.unroll` writes them out."""
+    loops = [stmt for stmt in statements(body) if isinstance(stmt, (For, While))]
+    counts = [values_of(loop) if isinstance(loop, For) else None for loop in loops]
+    return all(values is not None and len(values) <= JOINING for values in counts)
 
 
 @dataclass(frozen=True, slots=True)
