@@ -39,6 +39,8 @@ _HEADER = """\
 
 os.environ.setdefault("PYFUSER_VERIFY", "1")
 
+import copy
+
 import numpy as np
 import pyfuser
 import pykokkos as pk
@@ -63,7 +65,7 @@ def array(memory, dtype, offset, shape, strides):
 
 def part(view, offset, shape, strides):
     """A Subview with any strides (in bytes, as the offset)."""
-    result = view._alias()
+    result = copy.copy(view)
     region = view._region._replace(offset=offset, shape=shape, strides=strides)
     result._attach(region, shape, view._handle, None)
     return result

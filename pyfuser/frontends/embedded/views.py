@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -190,27 +189,17 @@ class ViewType(ViewMemory):
 
     # ------------------------------------------------------------------- copies
 
-    def _alias(self) -> Any:
-        """Another object of the same memory."""
+    def __copy__(self) -> Any:
+        """Another object of the same memory, as in PyKokkos."""
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)
         return made
 
-    def __copy__(self) -> View:
-        """A View of its own memory, as `copy.copy` of a NumPy array is."""
-        made: View = self._alias() if isinstance(self, View) else View.__new__(View)
-        trait = Trait.TraitDefault if self.trait is Trait.Unmanaged else self.trait
-        made._init_view(self.shape, _class_of(self.dtype), self.space, self.layout, trait)
-        made[...] = self
-        return made
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> View:
-        made = memo[id(self)] = self.__copy__()
-        if type(made) is not View:  # a class of the program's may have more
-            usual = vars(View(()))
-            for name in vars(made).keys() - usual.keys():
-                setattr(made, name, copy.deepcopy(getattr(made, name), memo))
-        return made
+    def __deepcopy__(self, memo: Any) -> Any:
+        """The View itself, as in PyKokkos: programs deep-copy objects that hold Views, and go on
+        with the Views' memory.
+        """
+        return self
 
     def __reduce__(self) -> Any:
         return _unpickle, (self._host().copy(), self.shape, self.dtype, self.layout)
