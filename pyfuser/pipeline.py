@@ -12,10 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
-from pyfuser.ir.nodes import Extent
 from pyfuser.ir.printer import show
 from pyfuser.ir.verify import IRError, verify
-from pyfuser.ir.visit import contains
 from pyfuser.nest.build import sweep_of
 from pyfuser.nest.nodes import Nest, SweepNest
 from pyfuser.nest.passes.barriers import place_barriers
@@ -251,7 +249,8 @@ def for_changing(kernel: Kernel, changing: frozenset[int]) -> tuple[Kernel, Proo
     """As `for_c`, where scalars at some places change from call to call.
 
     Their values become no part of the code: short loops that they bound stay loops. With it comes
-    the proof that the code is right for other numbers, too, as far as there is one.
+    the proof that the code is right for other numbers, too, as far as there is one; extents that
+    the code asks for are numbers that stay.
     """
     shapes = tuple(
         ScalarShape(shape.dtype, None)
@@ -265,7 +264,7 @@ def for_changing(kernel: Kernel, changing: frozenset[int]) -> tuple[Kernel, Proo
     final = run_passes(C_PASSES[BAKING:], made)
     counted = final.tables or any(view.dtype.is_integer for view in tallied_views(unit))
     fixed = "load-early" in final.passes and needed(final) is None
-    if fixed or has_remainders(unit) or contains(unit.body, Extent) or counted:
+    if fixed or has_remainders(unit) or counted:
         return final, None
     proof = proof_of(unit, ranges)
     return final, proof if proof.widened is final.workunit else None

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pykokkos as pk
 import pytest
 
 import pyfuser
-from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Assign, Cast
-from pyfuser.runtime import budget
+from pyfuser.frontends import scalar_work
+from pyfuser.runtime import budget, flush
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.extension import HOT
 from pyfuser.trace.reason import SYNC
-from tests.analysis.build import E, S, View, workunit
 from tests.vendors import tune
 
 
@@ -48,6 +44,16 @@ def halve(i, f, d):
     f[i] = f[i] + 7 // d
 
 
+@pk.workunit
+def one_more(i, f):
+    f[i] += 1
+
+
+@pk.workunit
+def quotients(i, f, by):
+    f[i] += 8 // by[i]
+
+
 @pytest.fixture(autouse=True)
 def budgeted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(budget, "SETTINGS", replace(budget.SETTINGS, arbitrate=True))
@@ -57,6 +63,26 @@ def budgeted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     TRACER.flush(SYNC)
     SESSION.clear()
+
+
+@pk.workunit
+def doubled(i, x):
+    x[i] *= 2.0
+
+
+@pk.workunit
+def added(i, acc, x):
+    acc += x[i]
+
+
+@pk.workunit
+def scaled(i, acc, x, by):
+    acc += x[i] * by
+
+
+@pk.workunit
+def put(i, x, value):
+    x[i] = value
 
 
 def matrix(n: int) -> np.ndarray:
@@ -127,8 +153,9 @@ def apart_after(count: int, steps: Callable[[int], None]) -> int:
     return COUNTERS.apart - before
 
 
-def test_what_runs_earns_plans() -> None:
+def test_what_runs_earns_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls that take long may be planned for each integer, as that is a small part of it."""
+    monkeypatch.setattr(budget, "PLANNED", 100)
     n = 60
     a, f = pk.View([n, n], pk.double), pk.View([n], pk.double)
     a.data[:] = matrix(n)
@@ -171,7 +198,8 @@ def test_trials_cost_a_tenth_of_what_the_program_ran_for() -> None:
     assert SESSION.budget.pays_trial(1.0, 20.0)
 
 
-def test_what_ran_fused_earns_plans() -> None:
+def test_what_ran_fused_earns_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "PLANNED", 100)
     n = 60
     a, f = pk.View([n, n], pk.double), pk.View([n], pk.double)
     a.data[:] = matrix(n)
@@ -193,14 +221,119 @@ def test_sizes_count(monkeypatch: pytest.MonkeyPatch) -> None:
     assert apart_after(5, lambda k: step(k, n, a, f)) == 0
 
 
-@pytest.mark.parametrize(("d", "apart"), [(-1, 0), (2, 1)])
-def test_a_division_that_may_end_the_trace_is_planned(d: int, apart: int) -> None:
+def test_traces_that_do_not_come_back_are_planned_twice_if_that_saves_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(budget, "KERNEL", 0.0)
+    n = 60
+    a, f = pk.View([n, n], pk.double), pk.View([n], pk.double)
+    a.data[:] = matrix(n)
+    apart = [apart_after(1, lambda _, k=k: step(k, n, a, f)) for k in range(6)]  # type: ignore[misc]
+    assert apart == [0, 0, 2, 2, 2, 2]
+    times = 2 * budget.PLAN / (2 * budget.APART)  # two calls, and what pays their plan
+    came = 1
+    while apart_after(1, lambda _: step(3, n, a, f)):
+        came += 1
+    assert 0.9 * times < came < times + 2  # each run pays a part; to plan pairs takes longer
+
+
+def test_traces_are_planned_while_that_takes_less_than_to_compile_what_runs_unfused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(budget, "KERNEL", 3.5 * budget.PLAN / budget.SHARE)  # each of the two
+    n = 60
+    a, f = pk.View([n, n], pk.double), pk.View([n], pk.double)
+    a.data[:] = matrix(n)
+    apart = [apart_after(1, lambda _, k=k: step(k, n, a, f)) for k in range(6)]  # type: ignore[misc]
+    assert apart == [0, 0, 0, 0, 2, 2]
+
+
+def test_traces_whose_plans_save_much_are_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin of the one above."""
+    monkeypatch.setattr(flush, "saved", lambda program: 1.0)
+    n = 60
+    a, f = pk.View([n, n], pk.double), pk.View([n], pk.double)
+    a.data[:] = matrix(n)
+    assert apart_after(6, lambda k: step(k, n, a, f)) == 0
+
+
+def test_a_call_alone_with_other_sizes_is_planned_if_these_come_back_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(budget, "APART", budget.PLAN / 1.9)
+    monkeypatch.setattr(budget, "KERNEL", 0.0)
+    x = pk.View([100], pk.double)
+    x.fill(1.0)
+
+    def alone(n: int) -> int:
+        def run(_: int) -> None:
+            with pyfuser.fusing():
+                pk.parallel_for(n, doubled, x=x)
+
+        return apart_after(1, run)
+
+    assert [alone(n) for n in (50, 51, 52, 51, 52, 50)] == [0, 1, 1, 0, 0, 0]
+
+
+def test_a_result_that_is_divided_by_0_apart_ends_the_trace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`6.0 / count` is recorded; where its trace runs apart it raises what Python raises."""
+    monkeypatch.setattr(budget, "KERNEL", 0.0)
+    x = pk.View([scalar_work.LARGE], pk.double)
+
+    def divide(n: int, by: float) -> None:
+        with pyfuser.fusing():
+            count = pk.parallel_reduce(n, scaled, x=x, by=by)
+            pk.parallel_for(n, put, x=x, value=6.0 / count)
+            pk.parallel_for(n, doubled, x=x)
+
+    x.fill(1.0)
+    for n in range(40, 46):
+        before = COUNTERS.apart
+        divide(n, 1.0)
+        assert (COUNTERS.apart > before) is (n > 41)
+    x.fill(1.0)
+    before = COUNTERS.apart
+    with pytest.raises(ZeroDivisionError):
+        divide(47, 0.0)
+    pyfuser.sync()
+    assert COUNTERS.apart > before
+    np.testing.assert_array_equal(x.data, np.ones(scalar_work.LARGE))
+
+
+@pytest.mark.parametrize("d", [-1, 2])
+def test_a_division_runs_apart(d: int) -> None:
     f = pk.View([8], pk.int64)
     SESSION.budget._plans.credit = SESSION.budget._kernels.credit = 0.0, 0.0
     with pyfuser.fusing():
         pk.parallel_for(8, halve, f=f, d=d)
     assert f[0] == int(7 / d)
-    assert COUNTERS.apart == apart
+    assert COUNTERS.apart == 1
+
+
+def test_a_division_by_0_apart_ends_the_trace() -> None:
+    """What was called before has run, once, and what was called after has not."""
+    f, by = pk.View([8], pk.int64), pk.View([8], pk.int64)
+    by.fill(2)
+    pyfuser.sync()
+    SESSION.budget._plans.credit = SESSION.budget._kernels.credit = 0.0, 0.0
+    for last in (2, 0):
+        if HOT is not None:
+            HOT.forget()  # else the next calls run at once
+        f.fill(7)
+        by[5] = last
+        with pyfuser.fusing():
+            pk.parallel_for(8, one_more, f=f)
+            pk.parallel_for(8, quotients, f=f, by=by)
+            pk.parallel_for(8, one_more, f=f)
+            if last:
+                np.testing.assert_array_equal(f.data, np.full(8, 8 + 4 + 1))
+                continue
+            with pytest.raises(ZeroDivisionError, match=r"called as .quotients"):
+                pyfuser.sync()
+    np.testing.assert_array_equal(np.delete(f.data, 5), np.full(7, 8 + 4))
+    assert COUNTERS.apart == 6 and not TRACER.calls
 
 
 def test_a_call_that_fails_leaves_what_ran(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,41 +464,3 @@ def test_steps_that_wrap_around_are_not_planned_for_ever() -> None:
     with pyfuser.fusing():
         np.testing.assert_array_equal(run(), expected)
     assert COUNTERS.plans - plans <= 80 and COUNTERS.apart
-
-
-I, NUMBER, X = S("i"), S("n"), View("x", dtype=DType.INT32)
-
-
-@pytest.mark.parametrize(
-    ("by", "number", "may"),
-    [
-        (NUMBER, 5, False),
-        (NUMBER, 0, True),
-        (NUMBER, -1, True),
-        (NUMBER, 5.0, True),  # a Future, or anything
-        (NUMBER, True, True),
-        (NUMBER - 1, 3, False),
-        (NUMBER - 1, 1, True),
-        (NUMBER + 3, -3, True),
-        (NUMBER * 2, 4, False),
-        (NUMBER * NUMBER, 1 << 16, True),  # 0 in 32 bits
-        (NUMBER.cast(DType.INT8), 64, False),
-        (NUMBER.cast(DType.INT8), 256, True),
-        (NUMBER.cast(DType.INT64), 5, False),
-        (NUMBER & 6, 5, True),
-        (X[I], 5, True),
-        (I + 1, 5, True),
-    ],
-)
-def test_divisors_of_which_nobody_knows(by: Any, number: Any, may: bool) -> None:
-    remainder = E(Cast(I.node, by.node.dtype)) % by
-    unit = workunit("w", [I], [X, NUMBER], [X[I] << remainder.cast(DType.INT32)])
-    call: Any = SimpleNamespace(workunit=unit, arguments=(None, number))
-    assert budget.may_divide_by_0(call) == may
-
-
-def test_a_divisor_that_the_code_changes() -> None:
-    changed = [Assign(NUMBER.sym, (I % 2).node), X[I] << I % NUMBER]
-    unit = workunit("w", [I], [X, NUMBER], changed)
-    call: Any = SimpleNamespace(workunit=unit, arguments=(None, 5))
-    assert budget.may_divide_by_0(call)

@@ -19,7 +19,7 @@ from typing import TypeAlias
 from pyfuser.analysis.affine import Affine, Interval, constant, variable
 from pyfuser.analysis.bounds import bounded_locals
 from pyfuser.analysis.guards import bounds
-from pyfuser.analysis.inside import Subscripts
+from pyfuser.analysis.inside import Subscripts, may_be_0
 from pyfuser.ir.affine import everywhere, linear
 from pyfuser.ir.definitions import expand, stable_locals
 from pyfuser.ir.nodes import Body, Expr, For, Read, Sym
@@ -48,7 +48,7 @@ def conditions(
 
     facts: the shapes of views, by place. box: a range of each number, in which it has to stay.
     """
-    workunit, found, stable, _ = subscripts
+    workunit, found, stable, _, divisors = subscripts
     numbers = [variable(n) for n in range(2 * rank + len(scalars))]
     spans: dict[Sym, Span] = {}
     ranges: dict[Sym, Interval] = {}
@@ -62,6 +62,8 @@ def conditions(
             spans[sym] = numbers[n], numbers[n]
             ranges[sym] = box[n]
     ranges |= bounded_locals(workunit.body, ranges)
+    if may_be_0(divisors, ranges):
+        return None
     values = stable_locals(workunit.body)
     spans = _with_loops(workunit.body, values, spans, ranges)
     result = [

@@ -120,7 +120,7 @@ class _Walk(Interpreter):
             return
         for points, exact, known in self.cases(divisor) or ():
             self._where(points, exact, partial(self._divide_by, division, known))
-        element = loaded(divisor, self.body) if dtype.size < DType.INT64.size else None
+        element = loaded(divisor, self.workunit) if dtype.size < DType.INT64.size else None
         if element is None or element.view not in self.views:
             return
         indices = tuple(self.affine(index) for index in element.indices)

@@ -9,8 +9,8 @@ import numpy as np
 
 from pyfuser.analysis.affine import Affine
 from pyfuser.analysis.relation import Relation
+from pyfuser.ir.effects import written_views
 from pyfuser.ir.nodes import Load, Sym
-from pyfuser.ir.visit import written
 from pyfuser.trace.call import Call
 from pyfuser.trace.memory import Region
 
@@ -49,7 +49,7 @@ def element_at(box: Box, place: Sequence[int]) -> tuple[int, ...]:
 
 
 def _changed(call: Call, but: Set[Sym] = frozenset()) -> Iterator[Region]:
-    changed = written(call.workunit.body) - but
+    changed = written_views(call.workunit) - but
     for param, argument in zip(call.workunit.params, call.arguments, strict=True):
         if param.sym in changed and isinstance(argument, Region):
             yield argument

@@ -46,6 +46,7 @@ class Evaluator:
         facts: tuple[Fact, ...],
     ) -> None:
         self.begin, self.end = begin, end
+        self.workunit = workunit
         self.body = workunit.body
         self.shapes: dict[Sym, tuple[int, ...]] = {}
         self.values: dict[Sym, Affine] = {}

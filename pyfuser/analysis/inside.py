@@ -3,14 +3,14 @@
 `analysis.mistakes` looks for what is wrong for sure, with sets of integers. Here is the other half:
 a test that is cheap, and that nearly all calls pass which have nothing wrong. The law: each
 subscript of each access of the code lies inside its view by interval arithmetic, where the branches
-and loops around it hold (`analysis.guards`); and nothing divides integers, and no loop has a step
-that is no number. What elements of views decide is left out: of such an access nothing is ever
-proved.
+and loops around it hold (`analysis.guards`); nothing divides integers by what may be 0, and no loop
+has a step that is no number. What elements of views decide, by way of locals too, is left out: of
+such an access nothing is ever proved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from pyfuser.analysis.affine import Interval
@@ -18,10 +18,24 @@ from pyfuser.analysis.bounds import bounded_locals
 from pyfuser.analysis.divided import has_steps
 from pyfuser.analysis.guards import Guards, bounds, guarded_accesses
 from pyfuser.analysis.intervals import interval
+from pyfuser.ir.canonical import MAX_WORKUNITS
 from pyfuser.ir.definitions import expand, stable_locals
-from pyfuser.ir.divisions import divisions
-from pyfuser.ir.nodes import AtomicFetch, Declare, Expr, For, Load, Sym, Workunit
+from pyfuser.ir.divisions import divisions, divisor_of
+from pyfuser.ir.nodes import (
+    Assign,
+    AtomicFetch,
+    Body,
+    Declare,
+    Expr,
+    For,
+    Load,
+    Read,
+    Sym,
+    Update,
+    Workunit,
+)
 from pyfuser.ir.visit import assigned, expressions, statements
+from pyfuser.support.caches import cached
 from pyfuser.trace.call import Space
 
 
@@ -29,39 +43,68 @@ class Subscripts(NamedTuple):
     """The subscripts of a workunit: for each the place of the view, the axis, the code and guards.
 
     Locals that keep their value are replaced by it. stable: parameters and indices that nothing
-    changes. locals: whether it has locals to look at.
+    changes. locals: whether it has locals to look at. divisors: what integers are divided by.
     """
 
     workunit: Workunit
     found: tuple[tuple[int, int, Expr, Guards], ...]
     stable: frozenset[Sym]
     locals: bool
+    divisors: tuple[Expr, ...]
 
 
+@cached(MAX_WORKUNITS)
 # law: not None
 def subscripts_of(workunit: Workunit) -> Subscripts | None:
-    """The subscripts; None if integers are divided, or the step of a loop is no number."""
+    """The subscripts; None if elements divide integers, or the step of a loop is no number."""
     body = workunit.body
-    if any(divisions(body)) or has_steps(body):
+    if has_steps(body):
         return None
     places = {param.sym: place for place, param in enumerate(workunit.params)}
     values = stable_locals(body)
     scalars = (param.sym for param in workunit.params if not param.rank)
     stable = frozenset((*workunit.indices, *scalars)) - assigned(body)
+    chosen = _from_elements(body)
+    divisors = dict.fromkeys([expand(divisor_of(d), values) for d in divisions(body)])
+    if any(_looks_up(divisor, chosen) for divisor in divisors):
+        return None
     found: dict[tuple[int, int, Expr, Guards], None] = {}
     for access, guards in guarded_accesses(body, stable):
         indices = [expand(index, values) for index in access.indices]
-        if access.view in places and not any(map(_looks_up, indices)):
+        if access.view in places and not any(_looks_up(index, chosen) for index in indices):
             for axis, index in enumerate(indices):
                 found[places[access.view], axis, index, guards] = None
     inner = any(isinstance(stmt, (Declare, For)) for stmt in statements(body))
-    return Subscripts(workunit, tuple(found), stable, inner)
+    return Subscripts(workunit, tuple(found), stable, inner, tuple(divisors))
 
 
-# law: True
-def _looks_up(index: Expr) -> bool:
-    """Whether a subscript depends on an element, whose value is not known."""
-    return any(isinstance(part, (Load, AtomicFetch)) for part in expressions(index))
+def _looks_up(expr: Expr, chosen: Set[Sym]) -> bool:
+    """Whether a value is made of elements, or of locals that are."""
+    return any(
+        isinstance(part, (Load, AtomicFetch)) or (isinstance(part, Read) and part.sym in chosen)
+        for part in expressions(expr)
+    )
+
+
+def _from_elements(body: Body) -> set[Sym]:
+    """Locals and variables of loops whose values are made of elements."""
+    found: set[Sym] = set()
+    before = -1
+    while len(found) > before:
+        before = len(found)
+        for stmt in statements(body):
+            match stmt:
+                case Declare() | Assign():
+                    given, sym = [stmt.value] if stmt.value is not None else [], stmt.sym
+                case For():
+                    given, sym = [stmt.start, stmt.stop, stmt.step], stmt.sym
+                case Update(indices=()):
+                    given, sym = [stmt.value], stmt.target
+                case _:
+                    continue
+            if any(_looks_up(value, found) for value in given):
+                found.add(sym)
+    return found
 
 
 # law: True
@@ -85,7 +128,7 @@ def surely_inside(
     facts: the shapes of views, and the values of integers, None if one is not known. scalars: the
     places of those integers that can influence a subscript.
     """
-    workunit, found, stable, inner = subscripts
+    workunit, found, stable, inner, divisors = subscripts
     ranges: dict[Sym, Interval] = {}
     for sym, low, high in zip(workunit.indices, space.begin, space.end, strict=True):
         if low >= high:
@@ -98,9 +141,21 @@ def surely_inside(
             ranges[sym] = int(value), int(value)
     if inner:
         ranges |= bounded_locals(workunit.body, ranges)
+    if may_be_0(divisors, ranges):
+        return False
     for place, axis, index, guards in found:
         extent = facts[place][axis]
         known = bounds(index, guards, ranges, extent)
         if known is None or known[0] < 0 or known[1] >= extent:
             return False
     return True
+
+
+# law: True
+def may_be_0(divisors: Iterable[Expr], ranges: Mapping[Sym, Interval]) -> bool:
+    """Whether a divisor has a value, of those in its range, that is 0."""
+    for divisor in divisors:
+        known = interval(divisor, ranges)
+        if known is None or known[0] <= 0 <= known[1]:
+            return True
+    return False

@@ -356,7 +356,7 @@ def _mixed(unit: Workunit) -> Iterator[_Doubt]:
             continue
         if place not in atomic or stmt.location is None:
             continue
-        from_data = any(loaded(as_written(index), unit.body) for index in stmt.indices)
+        from_data = any(loaded(as_written(index), unit) for index in stmt.indices)
         if from_data or all(is_fixed(index, known) for index in stmt.indices):
             message = (
                 f"workunit {unit.name!r}: iterations write elements of {place[0].name!r} that "

@@ -20,6 +20,7 @@ from pyfuser.analysis.evaluate import Fact
 from pyfuser.analysis.interpret import Interpreter
 from pyfuser.analysis.overlap import variables_of
 from pyfuser.analysis.relation import Relation
+from pyfuser.ir.canonical import MAX_WORKUNITS
 from pyfuser.ir.definitions import loaded
 from pyfuser.ir.nodes import (
     Body,
@@ -31,8 +32,10 @@ from pyfuser.ir.nodes import (
     Store,
     Sym,
     Update,
+    Workunit,
 )
 from pyfuser.ir.visit import all_expressions, as_written, statements
+from pyfuser.support.caches import cached
 from pyfuser.support.errors import BoundsError, quoted
 from pyfuser.trace.call import Call
 from pyfuser.trace.shape import CallShape, RegionShape
@@ -87,21 +90,23 @@ def refuse_outside(shape: CallShape, walk: Walk | None, call: Call, before: Sequ
 def walked(shape: CallShape, facts: Sequence[Fact]) -> Walk | None:
     """A walk over a call's workunit; None where it would find nothing."""
     unit = shape.workunit
-    if not (shape.space.size and _is_worth_a_walk(unit.body)):
+    if not (shape.space.size and is_worth_a_walk(unit)):
         return None
     walk = Walk(unit, shape.space.begin, shape.space.end, tuple(facts))
     walk.run()
     return walk
 
 
-def _is_worth_a_walk(body: Body) -> bool:
+@cached(MAX_WORKUNITS)
+def is_worth_a_walk(unit: Workunit) -> bool:
     """Whether there is local memory, or a subscript that may be an element."""
+    body = unit.body
     if any(isinstance(stmt, (DeclareArray, Scratch)) for stmt in statements(body)):
         return True
     read = [e.indices for e in all_expressions(body) if isinstance(e, Load)]
     changed = [s.indices for s in statements(body) if isinstance(s, (Store, Update))]
     return bool(read) and any(
-        loaded(as_written(index), body) is not None
+        loaded(as_written(index), unit) is not None
         for indices in read + changed
         for index in indices
     )
@@ -146,7 +151,7 @@ class Walk(Interpreter):
         if view not in self.views:
             return
         for axis, index in enumerate(indices):
-            element = loaded(as_written(index), self.body)
+            element = loaded(as_written(index), self.workunit)
             if element is None or element.view not in self.views:
                 continue
             known = tuple(self.affine(subscript) for subscript in element.indices)

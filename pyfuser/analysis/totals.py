@@ -92,7 +92,7 @@ class _Walk(Interpreter):
 
     def _add(self, stmt: nodes.Update) -> None:
         value = as_written(stmt.value)
-        element = loaded(value, self.body)
+        element = loaded(value, self.workunit)
         if element is not None and element.view not in self.views:
             element = None
         wanted = (value,) if element is None else element.indices

@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyfuser.ir.nodes import Binary, Body, Cast, Const, Declare, Expr, Load, Read, Sym, Unary
+from pyfuser.ir.canonical import MAX_WORKUNITS
+from pyfuser.ir.nodes import (
+    Binary,
+    Body,
+    Cast,
+    Const,
+    Declare,
+    Expr,
+    Load,
+    Read,
+    Sym,
+    Unary,
+    Workunit,
+)
 from pyfuser.ir.visit import as_written, assigned, expressions, map_expression, reads, statements
+from pyfuser.support.caches import cached
 
 
 # law
@@ -44,13 +58,20 @@ def of_scalars(expr: Expr) -> bool:
     return all(isinstance(node, _PURE) for node in expressions(expr))
 
 
-def loaded(expr: Expr, body: Body) -> Load | None:
+def loaded(expr: Expr, unit: Workunit) -> Load | None:
     """The element that an expression, or the local that it reads, is; None: it is something else.
 
     What the element's subscripts read keeps its value, too.
     """
+    stable, changed = _locals_of(unit)
     if isinstance(expr, Read):
-        expr = as_written(stable_locals(body).get(expr.sym, expr))
+        expr = as_written(stable.get(expr.sym, expr))
     if not isinstance(expr, Load):
         return None
-    return expr if assigned(body).isdisjoint(reads(*expr.indices)) else None
+    return expr if changed.isdisjoint(reads(*expr.indices)) else None
+
+
+@cached(MAX_WORKUNITS)
+def _locals_of(unit: Workunit) -> tuple[dict[Sym, Expr], set[Sym]]:
+    """Of a workunit's locals those that keep their first value, with it, and those that do not."""
+    return stable_locals(unit.body), assigned(unit.body)

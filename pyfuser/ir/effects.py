@@ -113,6 +113,13 @@ def written_views(workunit: Workunit) -> frozenset[Sym]:
     return frozenset(written(workunit.body) & {p.sym for p in workunit.params if p.rank})
 
 
+@cached(MAX_WORKUNITS)
+def measured_views(workunit: Workunit) -> frozenset[int]:
+    """The places of the views whose extents the code asks for."""
+    asked = {e.view for e in all_expressions(workunit.body) if isinstance(e, nodes.Extent)}
+    return frozenset([n for n, param in enumerate(workunit.params) if param.sym in asked])
+
+
 # law
 def operations(body: Body) -> dict[Sym, set[str]]:
     """By what a body changes each local and accumulator after its declaration."""

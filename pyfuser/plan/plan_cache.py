@@ -6,13 +6,13 @@ at once, by a member that is larger than all of them.
 
 The law. Let two traces be equal but for the ends of iteration spaces, the ends of guards (see
 `ir.guarded`) and the extents of regions, none of which is larger in the first; and for where the
-regions of a cluster begin, all of which may be moved together, as conflicts look at differences. A
-workunit that does not ask for extents does in each iteration the same in both, or nothing in the
-first, so iterations of the first touch elements that those of the second touch. Each conflict of
-the first is then one of the second: whatever order and whatever shared loops respect the second's
-conflicts respect the first's. The same holds of loops that sweep without a distance, as maps do
-beside a scan: that no two of them touch an element in different steps is then proved for the
-smaller sizes, too.
+regions of a cluster begin, all of which may be moved together, as conflicts look at differences.
+Extents that a workunit asks for are equal in both. So it does in each iteration the same in both,
+or nothing in the first, and iterations of the first touch elements that those of the second touch.
+Each conflict of the first is then one of the second: whatever order and whatever shared loops
+respect the second's conflicts respect the first's. The same holds of loops that sweep without a
+distance, as maps do beside a scan: that no two of them touch an element in different steps is then
+proved for the smaller sizes, too.
 
 What is the best plan may change with sizes. So a plan is only taken over if the larger trace and
 the one at hand have the same dependences, groups and sweeps, if no loops sweep at a distance, and,
@@ -32,12 +32,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from operator import ge, le
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from pyfuser.analysis.dependences import DependenceGraph, dependences
+from pyfuser.ir.effects import measured_views
 from pyfuser.ir.guarded import upper_limits
-from pyfuser.ir.nodes import Extent, Workunit
-from pyfuser.ir.visit import contains
 from pyfuser.plan.capabilities import Capabilities
 from pyfuser.plan.cost_model import machine_for
 from pyfuser.plan.partition import partition
@@ -159,19 +158,12 @@ def _same(plan: Plan, other: Plan) -> bool:
 def _may_be_of_family(trace: TraceShape) -> bool:
     if left_out("size-generic"):
         return False
-    return len(trace.calls) > 1 and not any(_asks_for_extents(c.workunit) for c in trace.calls)
+    return len(trace.calls) > 1
 
 
 # law: True
 def _between(least: Sizes, sizes: Sizes, most: Sizes) -> bool:
     return all(map(le, sizes, most)) and all(map(ge, sizes, least))
-
-
-@cached(1024)
-# law: False
-def _asks_for_extents(workunit: Workunit) -> bool:
-    """Whether what an iteration does may depend on the extent of a view."""
-    return contains(workunit.body, Extent)
 
 
 # --------------------------------------------------------------------------- structure and sizes
@@ -181,6 +173,15 @@ class _Limit(NamedTuple):
     """A known scalar that does nothing but end a guard."""
 
     scalar: ScalarShape
+
+
+class _Measured(NamedTuple):
+    """A view whose extents the code asks for, so that they are numbers of the code as others."""
+
+    region: RegionShape
+
+
+_Part: TypeAlias = ArgumentShape | _Limit | _Measured
 
 
 class _Split(NamedTuple):
@@ -226,7 +227,10 @@ def _split(trace: TraceShape) -> _Split | None:
         sizes.extend(space.end)
         return space.begin, space.execution
 
-    def without_extents(argument: ArgumentShape | _Limit) -> Hashable:
+    def without_extents(argument: _Part) -> Hashable:
+        if isinstance(argument, _Measured):
+            cluster, offset = argument.region[:2]
+            return argument.region._replace(offset=offset - lowest[cluster])
         if isinstance(argument, RegionShape):
             sizes.extend(argument.shape)
             cluster, offset, strides, _, dtype = argument
@@ -250,7 +254,7 @@ def _rounded_structure(trace: TraceShape) -> Hashable:
 def _structure(
     trace: TraceShape,
     of_space: Callable[[Space], Hashable],
-    of_argument: Callable[[ArgumentShape | _Limit], Hashable],
+    of_argument: Callable[[_Part], Hashable],
     most: int = MAX_SPACES,
 ) -> Hashable | None:
     """What a trace is made of, and what is equal to what; None if it has more than `most` spaces.
@@ -258,7 +262,7 @@ def _structure(
     of_space, of_argument: what is kept of each distinct one.
     """
     spaces: dict[Space, int] = {}
-    arguments: dict[ArgumentShape | _Limit, int] = {}
+    arguments: dict[_Part, int] = {}
     calls = [
         (
             call.pattern,
@@ -279,21 +283,28 @@ def _structure(
     )
 
 
-def _arguments(call: CallShape) -> Iterable[ArgumentShape | _Limit]:
-    limits = upper_limits(call.workunit)
-    if not limits:
+# law
+def _arguments(call: CallShape) -> Iterable[_Part]:
+    limits, measured = upper_limits(call.workunit), measured_views(call.workunit)
+    if not (limits or measured):
         return call.arguments
-    return [
-        _Limit(a) if n in limits and isinstance(a, ScalarShape) and a.value is not None else a
-        for n, a in enumerate(call.arguments)
-    ]
+    parts: list[_Part] = list(call.arguments)
+    for n, argument in enumerate(call.arguments):
+        if isinstance(argument, RegionShape):
+            if n in measured:
+                parts[n] = _Measured(argument)
+        elif n in limits and isinstance(argument, ScalarShape) and argument.value is not None:
+            parts[n] = _Limit(argument)
+    return parts
 
 
 def _rounded_space(space: Space) -> Hashable:
     return _rounded(space.begin), _rounded(space.end), space.execution
 
 
-def _rounded_argument(argument: ArgumentShape | _Limit) -> Hashable:
+def _rounded_argument(argument: _Part) -> Hashable:
+    if isinstance(argument, _Measured):
+        argument = argument.region
     if isinstance(argument, RegionShape):
         cluster, offset, strides, shape, dtype = argument
         return cluster, _rounded((offset, *strides, *shape)), dtype
@@ -323,7 +334,9 @@ def _larger(trace: TraceShape) -> TraceShape:
     return TraceShape(tuple(made[kind] for kind in trace.kinds), trace.clusters)
 
 
-def _larger_argument(argument: ArgumentShape | _Limit) -> ArgumentShape:
+def _larger_argument(argument: _Part) -> ArgumentShape:
+    if isinstance(argument, _Measured):
+        return argument.region
     if isinstance(argument, _Limit):
         dtype, value = argument.scalar
         assert value is not None

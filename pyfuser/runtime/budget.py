@@ -7,6 +7,9 @@ the program has called, as to run those unfused takes preparation, too, and earn
 traces so far have taken to run. A trace whose plan, or whose kernels, an account does not cover
 runs unfused: from kernels that exist, or will serve all its steps.
 
+Of traces of one sequence of workunits, whose sizes or integers differ, the first are planned. Once
+it is known what a plan saves, another is planned only when it has come so often that this pays.
+
 All amounts are modelled, from sizes and counts. What a program does, and what it runs, follows from
 its calls alone, not from how fast a machine was: but for when a trace that was refused is looked at
 again, which waits until its runs have taken that much, as measured.
@@ -18,19 +21,18 @@ rental (A. Karlin et al., "Competitive snoopy caching", 1988).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
 from time import perf_counter
 
 from pyfuser.engine import native
-from pyfuser.ir.divisions import divisions
-from pyfuser.ir.nodes import Binary, Cast, Const, Expr, Read, Sym, Workunit
-from pyfuser.ir.visit import assigned, expressions, reads
 from pyfuser.nest.spec import KernelSpec, SweepSpec
 from pyfuser.runtime import eager
-from pyfuser.support.caches import Table, cached
+from pyfuser.runtime.ended import end_apart
+from pyfuser.support.caches import Table
 from pyfuser.support.counters import COUNTERS
+from pyfuser.support.errors import CheckError, WorkunitWarning
 from pyfuser.support.extension import HOT
 from pyfuser.support.passes import left_out
 from pyfuser.support.settings import SETTINGS
@@ -62,6 +64,12 @@ LOOK = 32
 
 LENT = 256
 """Calls that run at once where they were all of a flush each, and tiny."""
+
+APART = 3e-5
+"""Seconds a call that it takes to run a trace apart, beyond what a program that is known takes."""
+
+PLANNED = 2
+"""Traces of a sequence of workunits that get a plan before it is known what plans save."""
 
 MAX_SPARE = 1 << 20
 """Calls of a workunit that run at once before one is recorded again."""
@@ -104,6 +112,22 @@ class _Refusal:
         return seconds <= SHARE * self.took
 
 
+class _Passing:
+    """Traces of one sequence of workunits, whose sizes or integers differ.
+
+    planned: how many got a plan; spent: seconds that these took; share: what one of them saves, of
+    `taken`; came: how often each of the others ran apart; new: how many of the latest had not come
+    before.
+    """
+
+    __slots__ = ("came", "new", "planned", "share", "spent")
+
+    def __init__(self) -> None:
+        self.planned = self.new = 0
+        self.spent = self.share = 0.0
+        self.came: dict[TraceShape, int] = {}
+
+
 class Budget:
     """The accounts of a session.
 
@@ -117,6 +141,9 @@ class Budget:
             "traces that run unfused", MAX_KINDS
         )
         self._alone: Table[int, int] = Table("calls that wait for nothing", MAX_KINDS)
+        self._passing: Table[tuple[int, ...], _Passing] = Table(
+            "traces that did not come back", MAX_KINDS
+        )
         self.forget()
 
     def forget(self) -> None:
@@ -129,6 +156,7 @@ class Budget:
         self._plans, self._kernels = map(_Account, credits)
         self._refused.clear()
         self._alone.clear()
+        self._passing.clear()
         if HOT is not None:
             HOT.forget()
 
@@ -162,6 +190,45 @@ class Budget:
             return False
         self._workunits.update([id(call.workunit) for call in calls])
         return self._pay(self._plans, planning(trace), calls, taken(trace.calls))
+
+    def passes(self, trace: TraceShape, calls: Sequence[Call]) -> bool:
+        """Whether a trace runs unfused, as its plan saves less than it costs.
+
+        The first PLANNED of a sequence of workunits are planned, so what a plan saves is known (of
+        one call alone: nothing); and as many as take a tenth of what it takes to compile what would
+        run unfused, which stays on disk. Another is, too, once it has come so often that this has
+        earned its plan, and at once if a tenth of what it takes does.
+        """
+        found = self._passing.get(_sequence(calls))
+        if found is None or not _applies(calls):
+            return False
+        if len(calls) > 1 and found.planned < PLANNED:
+            return False
+        units = {id(call.workunit): call.workunit for call in calls}.values()
+        if SHARE * KERNEL * sum(not eager.has_code(unit) for unit in units) > found.spent:
+            return False
+        own, came = taken(trace.calls), found.came.get(trace, 0) + 1
+        saved = max(found.share * own, 0.0) + APART * len(calls)
+        if max(came * saved, SHARE * own) >= planning(trace):
+            return False
+        if len(found.came) >= MAX_KINDS:
+            found.came.clear()
+        found.came[trace] = came
+        found.new = found.new + 1 if came == 1 else 0
+        if found.new >= LOOK:  # none comes back: others need not be looked at
+            self._refuse(calls, self._plans, planning(trace))
+        return True
+
+    def planned(self, calls: Sequence[Call], trace: TraceShape, saved: Callable[[], float]) -> None:
+        """A trace has got a plan of its own. saved: tells what it saves in each run, modelled."""
+        sequence = _sequence(calls)
+        found = self._passing.get(sequence) or self._passing.keep(sequence, _Passing())
+        found.came.pop(trace, None)
+        found.planned += 1
+        found.spent += planning(trace)
+        found.new = 0
+        if found.planned == PLANNED and len(calls) > 1:
+            found.share = saved() / taken(trace.calls)
 
     def refuses_resized(self, trace: TraceShape, calls: Sequence[Call]) -> bool:
         """Whether it takes too long to give a trace the program of another one.
@@ -219,7 +286,7 @@ class Budget:
     def run_apart(self, calls: Sequence[Call], tracer: Tracer) -> None:
         """Run pending calls one by one, unfused and in order.
 
-        Where one fails it stays pending, with those after it.
+        Where one fails it stays pending, with those after it; a mistake in it ends the trace.
         """
         self._spare(calls)
         self.earned += taken(calls)
@@ -229,6 +296,10 @@ class Budget:
         try:
             for call in calls:
                 eager.run(call, False, ran)
+        except (CheckError, WorkunitWarning) as error:
+            tracer.settle()
+            end_apart(error, calls, ran, tracer)
+            raise
         finally:
             tracer.settle()
         refusal = self._refused.get(_sequence(calls))
@@ -299,52 +370,14 @@ def planning(trace: TraceShape) -> float:
 
 
 def _applies(calls: Sequence[Call]) -> bool:
-    """Whether calls may run as they are: a setting may look at them, or a division end a trace."""
+    """Whether calls may run as they are: a setting may look at them."""
     return (
         SETTINGS.arbitrate
         and SETTINGS.engine == "native"
         and not (SETTINGS.verify or SETTINGS.debug or SETTINGS.sync or USE.devices)
         and not left_out("budget")
-        and not any(map(may_divide_by_0, calls))
         and GPU_SPACES.isdisjoint([call.space.execution for call in calls])
     )
-
-
-# law: True
-def may_divide_by_0(call: Call) -> bool:
-    """Whether some division of integers has no divisor that its numbers make positive."""
-    values = {
-        param.sym: argument
-        for param, argument in zip(call.workunit.params, call.arguments, strict=True)
-        if type(argument) is int
-    }
-    return not all(0 < _value(e, values) < 1 << 31 for e in _divisors(call.workunit))
-
-
-@cached(1024)
-def _divisors(workunit: Workunit) -> tuple[Expr, ...]:
-    """What integers are divided by; 0 in place of what is not made of scalars that stay."""
-    given = {param.sym for param in workunit.params} - assigned(workunit.body)
-    found = [d.right if isinstance(d, Binary) else d.value for d in divisions(workunit.body)]
-    return tuple([e if reads(*expressions(e)) <= given else Const(0, e.dtype) for e in found])
-
-
-def _value(e: Expr, values: Mapping[Sym, int]) -> int:
-    """The value of a sum, difference or product of numbers; 0: of something else, or too large."""
-    found = 0
-    match e:
-        case Const(int(value)):
-            found = int(value)
-        case Read(sym):
-            found = values.get(sym, 0)
-        case Cast(operand, _) if operand.dtype.is_integer:
-            found = _value(operand, values)
-        case Binary("+" | "-" | "*" as op, left, right):
-            one, other = _value(left, values), _value(right, values)
-            if one and other:
-                found = one + other if op == "+" else one - other if op == "-" else one * other
-    low, high = e.dtype.range() if e.dtype.is_integer else (0, 0)
-    return found if low <= found <= high else 0
 
 
 def taken(calls: Sequence[Call] | Sequence[CallShape]) -> float:

@@ -18,8 +18,10 @@ from pyfuser.analysis.mistakes import refuse_mistakes
 from pyfuser.engine import native
 from pyfuser.engine.bounds import place_division
 from pyfuser.engine.engine import Launchable, prepare_one
+from pyfuser.ir.effects import measured_views
 from pyfuser.ir.nodes import Workunit
 from pyfuser.pipeline import for_c, for_changing
+from pyfuser.runtime.looked import between_looks, look_at, was_looked_at
 from pyfuser.runtime.shared_code import SharedCode
 from pyfuser.support import signals
 from pyfuser.support.caches import Table
@@ -39,10 +41,6 @@ from pyfuser.transform.overwrites import box_of, holds_box, mark_overwrites
 from pyfuser.tuning.thresholds import NOW
 
 MAX_KERNELS = 1024
-WARNED = 16
-"""Shapes of a workunit's calls that are looked at for what only deserves a warning: where integers
-change with each call there is no end of them."""
-
 
 WIDEST = (1 << 30, 1 << 24, 1 << 20, 1 << 15)
 """Greatest numbers of a call that an entry is tried to serve. In wide ranges more subscripts may
@@ -62,18 +60,18 @@ class _Ready:
     """
 
     __slots__ = (
-        "codes", "families", "known", "matters", "seen", "subscripts", "values", "workunit",
+        "codes", "families", "known", "matters", "measured", "subscripts", "values", "workunit",
     )  # fmt: skip
 
     def __init__(self, workunit: Workunit) -> None:
         self.workunit = workunit  # keeps its id() from being reused
         self.matters = structural_scalars(workunit)
+        self.measured = measured_views(workunit)
         self.known: dict[Any, tuple[Kernel, Launchable]] = {}
         self.codes: dict[Any, tuple[Workunit, Launchable]] = {}
         self.families: dict[Any, SharedCode] = {}
         self.values: dict[int, set[Any]] = {place: set() for place in self.matters}
         self.subscripts = subscripts_of(workunit)
-        self.seen = 0
 
     def changing(self, arguments: Sequence[Argument]) -> frozenset[int]:
         """The places of scalars that change, these arguments included."""
@@ -116,6 +114,9 @@ def run(call: Call, checked: bool = False, ran: Ran | None = None) -> None:
     except DivisionError as error:
         if not checked:
             place_division(error, (call,))
+            error.ran = True
+            if call.result is not None:
+                call.result.fail(DivisionError(str(error)))
         raise
     except (ArgumentError, MemoryError, OverflowError):  # it has not run: what it overwrites, ...
         for buffer in fresh:  # ... is not zeroed
@@ -172,7 +173,7 @@ def served(call: Call) -> Served | None:
         return None
     key, arguments = _key(call, ready)
     numbers = numbers_of(call.space, arguments, sorted(ready.matters))
-    if ready.seen >= WARNED and type(key) is not Placed:
+    if type(key) is not Placed:
         changing = ready.changing(arguments)
         family = ready.families.get(_family(call, arguments, ready, changing))
         rows = family and _conditions(family, call, arguments, ready, changing, numbers)
@@ -207,6 +208,7 @@ def _conditions(
     facts = _facts(arguments)
     for widest in WIDEST:
         box = _box(family, places, changing, numbers, widest)
+        box = box and between_looks(ready.workunit, call.space, facts, places, box)
         rows = box and conditions(ready.subscripts, rank, facts, places, box)
         if rows:
             rows += _sized(call.space)
@@ -273,25 +275,27 @@ def _prepare(
         found: tuple[Kernel, Launchable] = kernel, native.prepare_checked(kernel, call.workunit)
     else:
         changing = ready.changing(arguments)
-        inside = ready.seen >= WARNED and _is_inside(call, arguments, ready)
+        looked_at = was_looked_at(ready.workunit, call.space, _facts(arguments))
+        inside = looked_at and _is_inside(call, arguments, ready)
         family = _family(call, arguments, ready, changing) if type(key) is not Placed else None
         known = ready.families.get(family) if inside and family is not None else None
         if known is not None and _serves(known, call, arguments):
             found = known[:2]
         else:
             with signals.handled_later():
-                found = _prepare_new(call, ready, changing, family, inside)
+                found = _prepare_new(call, ready, changing, family, inside, not looked_at)
+                if not inside:
+                    look_at(ready.workunit, call.space, _facts(arguments))
     ready.known[key] = found
     return found
 
 
 def _prepare_new(
-    call: Call, ready: _Ready, changing: frozenset[int], family: Any, inside: bool
+    call: Call, ready: _Ready, changing: frozenset[int], family: Any, inside: bool, warns: bool
 ) -> tuple[Kernel, Launchable]:
     shape = shape_of((call,), structural_scalars)
     if not inside:
-        refuse_mistakes(shape.calls[0], call, warns=ready.seen < WARNED)
-    ready.seen += 1
+        refuse_mistakes(shape.calls[0], call, warns=warns)
     kernel = mark_overwrites(fuse(GroupShape(shape.calls)), changing)
     if call.space.execution in GPU_SPACES:
         return kernel, prepare_one(for_c(kernel))
@@ -331,6 +335,8 @@ def _family(
             if not is_injective(strides, shape, dtype.size):
                 return None
             key += strides, first.setdefault(id(argument), n)
+            if n in ready.measured:
+                key.append(shape)
         elif n in ready.matters and n not in changing:
             key.append(argument)
     return tuple(key)

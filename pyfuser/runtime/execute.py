@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from pyfuser.codegen.cpu.unit import DIVIDED
 from pyfuser.engine.native import team
-from pyfuser.ir.divisions import divisions
+from pyfuser.runtime.ended import end_trace
 from pyfuser.runtime.launch import (
     forgettable,
     give_results,
@@ -23,7 +23,7 @@ from pyfuser.runtime.owed import NOTHING, Owed
 from pyfuser.runtime.program import Program
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import DivisionError
-from pyfuser.trace.call import Call, buffers_of, called_as, not_run, ran_too
+from pyfuser.trace.call import Call, buffers_of
 from pyfuser.trace.gate import Ran
 from pyfuser.trace.images import USE, give_to_host
 from pyfuser.trace.tracer import Tracer, nothing_to_settle
@@ -79,7 +79,7 @@ def execute(
         if error.ran:
             tracer.settle()
             failed = program.launches[len(ran) - 1]
-            _end_trace(error, [calls[n] for n in failed.calls], calls, tracer)
+            end_trace(error, [calls[n] for n in failed.calls], calls, tracer)
         raise
     finally:
         tracer.settle()
@@ -114,18 +114,3 @@ def settle(
     made = {id(calls[n]): owed.made[n] for n in done if n in owed.made}
     tracer.remove([*(calls[n] for n in done), *owed.overwritten(done)], made)
     tracer.settle = nothing_to_settle
-
-
-def _end_trace(
-    error: DivisionError, launch: Sequence[Call], calls: Sequence[Call], tracer: Tracer
-) -> None:
-    """Drop what an eager program would not have called after a division by 0, and say so.
-
-    launch: the calls of the launch that ran and divided. calls: those of the whole flush.
-    """
-    suspects = [call for call in launch if any(divisions(call.workunit.body))] or launch
-    last = max(call.position for call in suspects)
-    dropped = tracer.give_up(error, last)
-    gone = set(map(id, dropped))
-    ran = [call for call in calls if call.position > last and id(call) not in gone]
-    error.args = (f"{error}{called_as(suspects)}{ran_too(ran)}{not_run(dropped)}",)

@@ -16,11 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from pyfuser.analysis.accesses import structural_scalars
-from pyfuser.analysis.inside import Subscripts, subscripts_of, surely_inside
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine.engine import ENGINE, capabilities
-from pyfuser.ir.nodes import Workunit
 from pyfuser.nest.spec import KernelSpec, given_order
 from pyfuser.pipeline import kernel_of
 from pyfuser.plan.plan import Declined, Plan
@@ -28,18 +25,15 @@ from pyfuser.plan.plan_cache import family_of, plan_of
 from pyfuser.runtime.budget import taken
 from pyfuser.runtime.launch import Draft, Launch, Ready
 from pyfuser.runtime.lifetimes import with_ends
+from pyfuser.runtime.looked import LOOKED, facts_of, is_inside
 from pyfuser.runtime.program import Program
 from pyfuser.runtime.session import SESSION
-from pyfuser.support.caches import cached
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import GPU_SPACES
-from pyfuser.trace.shape import RegionShape, ScalarShape, TraceShape
+from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
-
-LOOKED = 2
-"""Traces of a family that are planned as if there were none."""
 
 
 class Family:
@@ -167,18 +161,5 @@ def _code(kernel: Kernel) -> KernelSpec:
 # law: True
 def _are_inside(trace: TraceShape) -> bool:
     """Whether no call has a mistake, for sure."""
-    for call in dict(zip(trace.kinds, trace.calls, strict=True)).values():
-        subscripts = _subscripts(call.workunit)
-        facts = [
-            a.shape if type(a) is RegionShape else a.value if type(a) is ScalarShape else None
-            for a in call.arguments
-        ]
-        matters = structural_scalars(call.workunit)
-        if subscripts is None or not surely_inside(subscripts, call.space, facts, matters):
-            return False
-    return True
-
-
-@cached(1024)
-def _subscripts(workunit: Workunit) -> Subscripts | None:
-    return subscripts_of(workunit)
+    calls = dict(zip(trace.kinds, trace.calls, strict=True)).values()
+    return all(is_inside(call, facts_of(call)) for call in calls)

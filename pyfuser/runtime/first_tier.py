@@ -16,7 +16,7 @@ from math import prod
 from typing import Any, TypeAlias
 
 from pyfuser.plan.plan_cache import family_of
-from pyfuser.runtime.families import LOOKED
+from pyfuser.runtime.looked import LOOKED
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.caches import Table
 from pyfuser.support.settings import SETTINGS

@@ -14,7 +14,9 @@ from functools import partial
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.engine.engine import ENGINE, capabilities, graphs_for
+from pyfuser.plan.cost_model import cost_model
 from pyfuser.plan.plan import Plan
+from pyfuser.plan.search import seconds
 from pyfuser.runtime import bands, families, first_tier, no_gain, postpone, replay, roll, stored
 from pyfuser.runtime.budget import TooDear, taken
 from pyfuser.runtime.checked import run_all
@@ -110,17 +112,8 @@ def _run(recorded: list[Call], tracer: Tracer) -> None:
         first_tier.run(calls, tracer)
         return
     key = replay.agreed(key, trace, calls)
-    earned = first_tier.are_direct(calls)  # its plan, by what such calls moved without a kernel
     try:
-        if program is None:
-            program = resized(trace, None if earned else calls)
-        if program is None:
-            program = banded(trace, calls, earned)
-        if program is None:
-            refuse(trace, calls, tracer)
-            doubted = first_tier.may_run(calls)
-            program = program_for(trace, None if earned else calls, doubted)
-            SESSION.budget.made(calls)
+        program = program or _new_program(trace, calls, tracer)
     except TooDear as why:
         _do_without(why, trace, calls, tracer)
         return
@@ -134,6 +127,23 @@ def _run(recorded: list[Call], tracer: Tracer) -> None:
     SESSION.took = time.perf_counter() - start
     tuned_on(trace, program)
     replay.keep(key, SESSION.programs.get(trace, program), calls)
+
+
+def _new_program(trace: TraceShape, calls: list[Call], tracer: Tracer) -> Program:
+    """The program of a trace that is new, by whatever takes least. Raises TooDear."""
+    earned = first_tier.are_direct(calls)  # its plan, by what such calls moved without a kernel
+    program = resized(trace, None if earned else calls)
+    if program is None and not earned and SESSION.budget.passes(trace, calls):
+        refuse(trace, calls, tracer)
+        raise TooDear
+    if program is None:
+        program = banded(trace, calls, earned)
+    if program is None:
+        refuse(trace, calls, tracer)
+        program = program_for(trace, None if earned else calls, first_tier.may_run(calls))
+        SESSION.budget.made(calls)
+        SESSION.budget.planned(calls, trace, partial(saved, program))
+    return program
 
 
 def _run_known(
@@ -192,6 +202,8 @@ def apart(calls: Sequence[Call], tracer: Tracer) -> None:
         with tracer.place or NOWHERE:
             SESSION.budget.run_apart(calls, tracer)
     except FAILURES:
+        if not tracer.calls:
+            raise  # a mistake ended the trace
         run_each(tracer.calls, tracer)
 
 
@@ -275,6 +287,13 @@ def build(given: TraceShape, calls: Sequence[Call] | None = None, doubted: bool 
         raise no_gain.NoGain
     make = partial(compiled, given)
     return tuned(make(trace, graph, plan, calls), make)
+
+
+def saved(program: Program) -> float:
+    """Seconds that a program saves in each run, of what its calls take unfused; modelled."""
+    model = cost_model(program.given)
+    unfused = sum([model.cost((n,)) for n in range(len(program.given.calls))])
+    return unfused - seconds(program.trace, program.plan)
 
 
 def compiled(

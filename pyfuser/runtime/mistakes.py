@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Sequence
 
 from pyfuser.analysis.mistakes import refuse_mistakes
+from pyfuser.runtime.looked import facts_of, is_inside, look_at, was_looked_at
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.errors import CheckError, WorkunitWarning
 from pyfuser.trace.call import Call, not_run
@@ -23,8 +24,13 @@ def refuse(trace: TraceShape, calls: Sequence[Call], tracer: Tracer) -> None:
         if kind in seen:
             continue
         seen.add(kind)
+        facts = facts_of(shape, calls[place].arguments)
+        known = was_looked_at(shape.workunit, shape.space, facts)
+        if known and is_inside(shape, facts):
+            continue
         try:
-            refuse_mistakes(shape, calls[place], calls[:place])
+            refuse_mistakes(shape, calls[place], calls[:place], warns=not known)
+            look_at(shape.workunit, shape.space, facts)
         except (CheckError, WorkunitWarning) as error:
             with tracer.place or contextlib.nullcontext():
                 for call in calls[:place]:

@@ -15,6 +15,8 @@ All of them are in `support.caches.CACHES` by name, and `Session.clear` forgets 
 | `apart` | a call's name and code | a place where it ran unfused | 64 | first in |
 | `budget` | a sequence of workunits | what its plan or kernels cost | 256 | first in |
 | `budget` | id() of a workunit | how many of its calls ran with no other | 256 | first in |
+| `budget` | a sequence of workunits | traces that did not come back | 256 | first in |
+| `runtime.looked` _SEEN | a workunit | how many shapes were looked at | 1024 | first in |
 | `runtime.eager` READY, CHECKED | id() of a workunit | kernels by a cheap key | 1024 | first in |
 | `engine.native` KERNELS | what identifies code | the loaded library | 4096 | least recent |
 | `engine.gpu.launchable` KERNELS | what identifies code | the loaded module | 2048 | first in |

@@ -15,6 +15,7 @@ from pyfuser.ir.effects import atomics, effects
 from pyfuser.ir.nodes import Update, Workunit
 from pyfuser.runtime import eager
 from pyfuser.runtime.session import SESSION
+from pyfuser.support.caches import cached
 from pyfuser.support.extension import HOT
 from pyfuser.support.passes import left_out
 from pyfuser.support.settings import SETTINGS
@@ -29,6 +30,7 @@ WINDOW = 32
 """Flushes, the latest, that tell what a program's loop calls."""
 
 
+@cached(1024)
 # law: False
 def takes_turns(workunit: Workunit) -> bool:
     """Whether calls give the same bits fused and alone, in whatever order others run.

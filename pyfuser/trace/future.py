@@ -115,6 +115,11 @@ class Future:
         """Whether there is a value, here or on a device."""
         return self._value is not None or self.deferred is not None
 
+    @property
+    def failed(self) -> bool:
+        """Whether the call that was to compute it did not."""
+        return self._error is not None
+
     def give(self, value: Any) -> None:
         """`set`, or keep for whoever asks where on a device the value is."""
         if isinstance(value, Deferred):

@@ -41,6 +41,42 @@ def divided(i, y, x, k):
     y[i] = x[i // k]
 
 
+def divided_by_index(i, y, x, k):
+    y[i] = x[k // i]
+
+
+def divided_values(i, y, x, k):
+    y[i] = 7 // i
+
+
+def divided_by_an_element(i, y, x, k):
+    at: int = k[i]
+    y[i] = x[i // at]
+
+
+def by_local(i, y, x, k):
+    at: int = k[i]
+    y[i] = x[at + 3]
+
+
+def by_counted(i, y, x, k):
+    at: int = 0
+    at += k[i]
+    y[i] = x[at]
+
+
+def by_bound(i, y, x, k):
+    for j in range(k[i]):
+        y[i] += x[j]
+
+
+def by_trips(i, y, x, k):
+    at: int = 0
+    for j in range(k[i], 5):
+        at = j
+        y[i] += x[at + j]
+
+
 def stepped(i, y, x, k):
     for j in range(0, 5, k):
         y[i] += x[j]
@@ -55,11 +91,12 @@ def chosen_row(i, y, x, k):
     y[i] = x[k[i], 1]
 
 
+_OF_ELEMENTS = (chosen, divided_by_an_element, by_local, by_counted, by_bound, by_trips)
 VIEW, INDICES = ViewType(DType.FLOAT64, 1), ViewType(DType.INT32, 1)
 
 
 def lowered(function) -> Workunit:
-    k = INDICES if function is chosen else ScalarType(DType.INT32)
+    k = INDICES if function in _OF_ELEMENTS else ScalarType(DType.INT32)
     return lower(function, "for", 1, {"y": VIEW, "x": VIEW, "k": k}).workunit
 
 
@@ -138,9 +175,35 @@ def test_what_the_body_sets_has_no_range(changed: str) -> None:
             assert surely_inside(as_if, Space((0,), (4,)), (3, (10,)), frozenset({0}))
 
 
-@pytest.mark.parametrize("function", [divided, stepped])
-def test_divisions_and_steps_are_for_others_to_look_at(function) -> None:
+@pytest.mark.parametrize("function", [divided_by_an_element, stepped])
+def test_what_elements_divide_and_steps_are_for_others_to_look_at(function) -> None:
     assert subscripts_of(lowered(function)) is None
+
+
+def test_divisors_that_cannot_be_0() -> None:
+    assert inside(divided, 0, 10, 1) and inside(divided, 0, 10, 7)
+    assert inside(divided, 0, 1, -1)
+    assert not inside(divided, 0, 10, 0)
+    assert not inside(divided_by_index, 0, 5, 1)
+    assert inside(divided_by_index, 1, 5, 1)
+    assert inside(divided_values, 1, 5, 1) and not inside(divided_values, 0, 5, 1)
+    assert not inside(divided_by_index, -3, 0, 1) and not inside(divided_by_index, -3, 5, 1)
+
+
+@pytest.mark.parametrize("function", [by_local, by_counted, by_bound, by_trips])
+def test_locals_and_loops_that_elements_decide_prove_nothing(function) -> None:
+    """... and what else is wrong is found nevertheless."""
+    assert inside(function, 0, 10, (10,))
+    assert not inside(function, 0, 11, (11,))
+
+
+@pytest.mark.parametrize("function", [by_local, by_counted, by_bound, by_trips])
+def test_what_is_left_out_is_what_elements_decide_alone(function) -> None:
+    unit = lowered(function)
+    subscripts = subscripts_of(unit)
+    assert subscripts is not None
+    views = {unit.params[place].sym.name for place, *_ in subscripts.found}
+    assert views == {"y", "k"}
 
 
 def test_an_element_is_there_for_all_values():

@@ -22,9 +22,15 @@ ONE, OTHER, TABLE = pk.View([4])._region, pk.View([4])._region, pk.View([4, 8]).
 COLUMN = pk.View([4, 8])[:, 2]._region
 
 
-def family(*arguments: Any, space: Space = LINE, matters: Any = (), changing: Any = ()) -> Any:
+def family(
+    *arguments: Any,
+    space: Space = LINE,
+    matters: Any = (),
+    changing: Any = (),
+    measured: Any = (),
+) -> Any:
     call: Any = SimpleNamespace(space=space)
-    ready: Any = SimpleNamespace(matters=frozenset(matters))
+    ready: Any = SimpleNamespace(matters=frozenset(matters), measured=frozenset(measured))
     return _family(call, arguments, ready, frozenset(changing))
 
 
@@ -49,6 +55,14 @@ def test_calls_of_one_code() -> None:
     changing = {"matters": [1], "changing": [1]}
     assert family(ONE, 3, **changing) == family(ONE, 4, **changing)
     assert family(ONE) == family(ONE, space=Space((1,), (3,)))
+
+
+def test_extents_that_are_asked_for_are_numbers_of_the_code() -> None:
+    longer = pk.View([5])._region
+    assert family(ONE) == family(longer)
+    assert family(ONE, measured=[0]) == family(OTHER, measured=[0])
+    assert family(ONE, measured=[0]) != family(longer, measured=[0])
+    assert family(ONE, longer, measured=[0]) == family(OTHER, ONE, measured=[0])
 
 
 def test_boxes_of_other_sizes_have_other_orders_of_loops() -> None:

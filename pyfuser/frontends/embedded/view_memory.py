@@ -121,7 +121,9 @@ class ViewMemory:
         writes: whether elements are set. Memory that a device has, too, cannot be written without.
         """
         if TRACER.calls:
-            TRACER.flush_for(self._region.buffer, VIEW, writes)
+            buffer = self._region.buffer
+            if buffer.pending or buffer.external or TRACER.watch is not None:
+                TRACER.flush_for(buffer, VIEW, writes)
         if USE.devices:
             return self._copied(writes)
         memory = self._memory

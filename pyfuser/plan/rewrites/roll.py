@@ -28,7 +28,7 @@ from itertools import product
 
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.dependences import Touch, conflict_kind, touches
-from pyfuser.analysis.inside import Subscripts, subscripts_of, surely_inside
+from pyfuser.analysis.inside import subscripts_of, surely_inside
 from pyfuser.analysis.overlap import never_meet
 from pyfuser.ir.accesses import Subscripts as Indices
 from pyfuser.ir.accesses import with_subscripts
@@ -86,7 +86,7 @@ def are_serial(calls: tuple[CallShape, ...]) -> bool | None:
 def _may_move(call: CallShape) -> bool:
     """Whether the calls that one stands for may run in another order, but for memory."""
     unit = call.workunit
-    subscripts = _subscripts(unit)
+    subscripts = subscripts_of(unit)
     if effects(unit).observable or subscripts is None or not _begins_anew(unit):
         return False
     facts = [
@@ -94,11 +94,6 @@ def _may_move(call: CallShape) -> bool:
         for a in call.arguments
     ]
     return surely_inside(subscripts, call.space, facts, structural_scalars(unit))
-
-
-@cached(1024)
-def _subscripts(workunit: Workunit) -> Subscripts | None:
-    return subscripts_of(workunit)
 
 
 # law: False
