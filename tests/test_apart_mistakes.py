@@ -31,7 +31,7 @@ def shifted(i, z, k):
 
 @pk.workunit
 def divided(i, z, k):
-    z[i] += 100 // k
+    z[i] += 100 // (i + k)
 
 
 @pk.workunit

@@ -336,3 +336,72 @@ def added_one(i, x):
 @pk.workunit
 def divided_early(i, x, k):
     x[i] = 3 // k[i]
+
+
+@pk.workunit
+def by_scalar(i, y, k):
+    y[i] += 60 // k
+
+
+@pk.workunit
+def rest_by_scalar(i, y, k):
+    n: int = 7
+    n %= k
+    y[i] += n
+
+
+@pk.workunit
+def by_scalar_if_any(i, y, k):
+    if k != 0:
+        y[i] += 60 // k
+
+
+@pk.workunit
+def in_steps(i, y, k):
+    for j in range(0, 6, k):
+        y[i] += j + 1
+
+
+@pk.workunit
+def summed_by_scalar(i, acc, y, k):
+    acc += y[i] // k
+
+
+ENDS = {by_scalar: "an integer is divided by", rest_by_scalar: "an integer is divided by"}
+ENDS |= {in_steps: "the step of the loop", summed_by_scalar: "an integer is divided by"}
+
+
+@pytest.mark.parametrize("number", [int, np.int64, np.int32], ids=["int", "int64", "int32"])
+@pytest.mark.parametrize("fused", [False, True], ids=["unfused", "fused"])
+@pytest.mark.parametrize("unit", ENDS, ids=lambda unit: unit.__name__)
+def test_a_scalar_that_becomes_0(unit: Any, fused: bool, number: Any) -> None:
+    """It is no part of the shape of a call; what was called before it has run."""
+    y = pk.View([N], pk.int64)
+    with pyfuser.fusing() if fused else pyfuser.unfused():
+        for _ in range(3):
+            for k in (1, 2, 7, 3, 5, 4, 6):
+                if unit is summed_by_scalar:
+                    assert pk.parallel_reduce(N, unit, y=y, k=number(k)) == 0
+                else:
+                    pk.parallel_for(N, unit, y=y, k=number(k))
+            y.fill(0)
+            pk.parallel_for(N, by_scalar, y=y, k=number(6))
+            with pytest.raises((ZeroDivisionError, ValueError), match=ENDS[unit]):
+                run = pk.parallel_reduce if unit is summed_by_scalar else pk.parallel_for
+                run(N, unit, y=y, k=number(0))
+            np.testing.assert_array_equal(y, 10)
+            y.fill(0)
+            if unit is by_scalar:
+                pk.parallel_for(N, unit, y=y, k=number(-7))
+                np.testing.assert_array_equal(y, -8)  # as C++ rounds
+                y.fill(0)
+
+
+@pytest.mark.parametrize("fused", [False, True], ids=["unfused", "fused"])
+def test_a_scalar_that_is_0_and_divides_nothing(fused: bool) -> None:
+    """The twin of the one above."""
+    y = pk.View([N], pk.int64)
+    with pyfuser.fusing() if fused else pyfuser.unfused():
+        for k in (1, 2, 0, 3, 0, 0, 60):
+            pk.parallel_for(N, by_scalar_if_any, y=y, k=k)
+    np.testing.assert_array_equal(y, 60 + 30 + 20 + 1)

@@ -1,13 +1,15 @@
-"""Divisions of integers whose divisor may be 0."""
+"""Divisions of integers whose divisor may be 0, and steps of loops, which must not be either."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from pyfuser.ir.canonical import MAX_WORKUNITS
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import AtomicFetch, Binary, Body, Const, Expr, Update
-from pyfuser.ir.visit import as_written, expressions, statements
+from pyfuser.ir.nodes import AtomicFetch, Binary, Body, Const, Expr, For, Read, Update, Workunit
+from pyfuser.ir.visit import as_written, assigned, expressions, statements
+from pyfuser.support.caches import cached
 
 Division: TypeAlias = Binary | Update | AtomicFetch
 
@@ -36,3 +38,17 @@ def divisions(body: Body) -> Iterator[Division]:
                 yield e
         if isinstance(stmt, Update) and may_fail(stmt.op, stmt.target.dtype, stmt.value):
             yield stmt
+
+
+@cached(MAX_WORKUNITS)
+def scalar_divisors(workunit: Workunit) -> tuple[frozenset[int], bool]:
+    """The places of the parameters that integers are divided by or that are steps of loops, and
+    whether integers are divided by other things.
+    """
+    places = {param.sym: place for place, param in enumerate(workunit.params) if not param.rank}
+    unchanged = places.keys() - assigned(workunit.body)
+    divisors = [divisor_of(division) for division in divisions(workunit.body)]
+    steps = [as_written(s.step) for s in statements(workunit.body) if isinstance(s, For)]
+    found = {e.sym for e in (*divisors, *steps) if isinstance(e, Read) and e.sym in unchanged}
+    others = any(not isinstance(e, Read) or e.sym not in found for e in divisors)
+    return frozenset([places[sym] for sym in found]), others

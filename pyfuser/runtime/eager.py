@@ -18,6 +18,7 @@ from pyfuser.analysis.mistakes import refuse_mistakes
 from pyfuser.engine import native
 from pyfuser.engine.bounds import place_division
 from pyfuser.engine.engine import Launchable, prepare_one
+from pyfuser.ir.divisions import scalar_divisors
 from pyfuser.ir.effects import measured_views
 from pyfuser.ir.nodes import Workunit
 from pyfuser.pipeline import for_c, for_changing
@@ -60,13 +61,15 @@ class _Ready:
     """
 
     __slots__ = (
-        "codes", "families", "known", "matters", "measured", "subscripts", "values", "workunit",
+        "codes", "divisors", "families", "known", "matters", "measured", "subscripts", "values",
+        "workunit",
     )  # fmt: skip
 
     def __init__(self, workunit: Workunit) -> None:
         self.workunit = workunit  # keeps its id() from being reused
         self.matters = structural_scalars(workunit)
         self.measured = measured_views(workunit)
+        self.divisors, _ = scalar_divisors(workunit)
         self.known: dict[Any, tuple[Kernel, Launchable]] = {}
         self.codes: dict[Any, tuple[Workunit, Launchable]] = {}
         self.families: dict[Any, SharedCode] = {}
@@ -419,6 +422,8 @@ def _key(call: Call, ready: _Ready) -> tuple[Any, list[Argument]]:
             argument = arguments[n] = argument.result()
         if n in ready.matters:
             key.append(argument)
+        elif n in ready.divisors and not argument:
+            key.append(~n)  # to be looked at
     if len(spans) > 1:
         spans.sort()
         end = spans[0][1]

@@ -14,9 +14,9 @@ from pyfuser.frontends.embedded.decorators import WorkunitState
 from pyfuser.frontends.embedded.temporaries import warn_of_temporaries
 from pyfuser.frontends.embedded.view_memory import DTYPES, READ_ONLY
 from pyfuser.ir import nodes
-from pyfuser.ir.divisions import divisions, divisor_of
+from pyfuser.ir.divisions import scalar_divisors
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.visit import all_expressions, assigned, written
+from pyfuser.ir.visit import all_expressions, written
 from pyfuser.lower.free import places, unwrapped
 from pyfuser.lower.lower import Lowered, free_values_unchanged, lower
 from pyfuser.lower.types import ViewType
@@ -37,14 +37,15 @@ class Binding:
     ranges: (place, least, greatest, name) of integers whose type does not bound them enough.
     futures: places of Futures that cannot stay unknown. prints: it calls printf. divides: it
     divides integers by what only its iterations know; divisors: places, in the kernel's order, of
-    numbers it divides integers by. siblings: all bindings of the same types, which differ in the
-    free values they took. unsettled: whether `settle` has something to do. looked_at:
-    whether a call was looked at for results that are lost.
+    numbers it divides integers by, and of steps. siblings: all bindings of the same types, which
+    differ in the free values they took. unsettled: whether `settle` has something to do. looked_at:
+    whether a call was looked at for results that are lost. nonzero: the places of `divisors` among
+    the caller's arguments, with their types.
     """
 
     __slots__ = (
-        "divides", "divisors", "free", "futures", "looked_at", "lowered", "pick", "prints",
-        "ranges", "result", "siblings", "unsettled", "workunit",
+        "divides", "divisors", "free", "futures", "looked_at", "lowered", "nonzero", "pick",
+        "prints", "ranges", "result", "siblings", "unsettled", "workunit",
     )  # fmt: skip
 
     def __init__(self, lowered: Lowered, names: tuple[str, ...], codes: dict[str, int]) -> None:
@@ -52,7 +53,7 @@ class Binding:
         self.workunit = lowered.workunit
         self.free = bool(lowered.free)
         self.prints = _prints(lowered.workunit)
-        self.divisors, self.divides = _divisors(lowered.workunit)
+        self.divisors, self.divides = scalar_divisors(lowered.workunit)
         self.siblings: list[Binding] = [self]
         self.unsettled = True
         self.looked_at = False
@@ -61,6 +62,9 @@ class Binding:
         self.result = accumulators[0].sym.dtype if accumulators else DType.FLOAT64
         self.ranges: list[tuple[int, int, int, str]] = []
         self.futures: list[int] = []
+        self.nonzero = {
+            names.index(lowered.names[n]): self.workunit.params[n].sym.dtype for n in self.divisors
+        }
         for param, name in zip(self.workunit.params, lowered.names, strict=True):
             dtype, code = param.sym.dtype, codes[name]
             if param.rank:
@@ -125,10 +129,13 @@ def described(state: WorkunitState, key: tuple[Any, ...]) -> Any:
         return None
     names = key[2::2]
     order = tuple(names.index(name) for name in binding.lowered.names)
-    ranges = tuple(r[:3] for r in binding.ranges)
+    ranges = {place: (least, greatest) for place, least, greatest, _ in binding.ranges}
+    for place, dtype in binding.nonzero.items():
+        ranges[place] = 1, ranges.get(place, dtype.range())[1]
+    bounded = tuple((place, *limits) for place, limits in ranges.items())
     silent = not (binding.prints or binding.divides or binding.divisors)
     unit = binding.workunit
-    return unit, binding.result, order, ranges, free, takes_turns(unit), silent
+    return unit, binding.result, order, bounded, free, takes_turns(unit), silent
 
 
 def _lower(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Binding:
@@ -158,21 +165,6 @@ def _lower(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Binding:
 def _prints(workunit: nodes.Workunit) -> bool:
     calls = (e for e in all_expressions(workunit.body) if isinstance(e, nodes.Call))
     return any(call.name == "printf" for call in calls)
-
-
-def _divisors(workunit: nodes.Workunit) -> tuple[tuple[int, ...], bool]:
-    """The parameters that integers are divided by, and whether they are divided by other things."""
-    places = {param.sym: place for place, param in enumerate(workunit.params) if not param.rank}
-    unchanged = places.keys() - assigned(workunit.body)
-    found: set[int] = set()
-    others = False
-    for division in divisions(workunit.body):
-        divisor = divisor_of(division)
-        if isinstance(divisor, nodes.Read) and divisor.sym in unchanged:
-            found.add(places[divisor.sym])
-        else:
-            others = True
-    return tuple(sorted(found)), others
 
 
 def settle(binding: Binding, values: list[Any]) -> None:

@@ -26,7 +26,7 @@ from pyfuser.frontends.embedded.arguments import (
     INT64,
     classify,
 )
-from pyfuser.frontends.embedded.bindings import TEAM, WIDE, binding_of, settle
+from pyfuser.frontends.embedded.bindings import TEAM, WIDE, Binding, binding_of, settle
 from pyfuser.frontends.embedded.changing import with_changing
 from pyfuser.frontends.embedded.decorators import WorkunitState
 from pyfuser.frontends.embedded.hot import ON_DEVICE, compiled
@@ -166,7 +166,7 @@ def dispatch(
         frame.f_code, ~frame.f_lasti,
     )  # fmt: skip
     why = reason.ALONE
-    if traced(state.marked_by_fuse):
+    if traced(state.marked_by_fuse) and not _divides_by_0(binding, call):
         if not SWITCHES.careful:
             TRACER.record(call)
             return result
@@ -175,6 +175,12 @@ def dispatch(
             return value
         why = careful.seen(call)
     return _run_alone(call, devices.run if head & ON_DEVICE else SESSION.run, why)
+
+
+def _divides_by_0(binding: Binding, call: Call) -> bool:
+    """Whether a number is 0 by which it may divide integers: that is looked at in the call."""
+    arguments = call.arguments
+    return any(type(arguments[n]) is int and not arguments[n] for n in binding.divisors)
 
 
 def _run_alone(call: Call, run: Callable[[Call], None], why: Reason) -> Any:
