@@ -82,6 +82,7 @@ def shifted(i, y, x, k):
 
 @pytest.mark.skipif(HOT is None, reason="needs the extension")
 def test_unfused_calls_whose_numbers_move_run_without_python() -> None:
+    """... but for a look at the first of each power of two."""
     n = 300
     x, y = pk.View([n], pk.double), pk.View([10], pk.double)
     x[:] = np.arange(float(n))
@@ -90,7 +91,10 @@ def test_unfused_calls_whose_numbers_move_run_without_python() -> None:
         for k in numbers:
             pk.parallel_for(10, shifted, y=y, x=x, k=k)
 
-    run(range(40))
+    run(range(48))
+    assert python_calls(lambda: run(range(48, 64))) == []
+    seen = python_calls(lambda: run(range(64, 291)))
+    assert (seen.count("look_at"), seen.count("served")) == (3, 3)
     for numbers in (range(40, 291), range(290, -1, -1)):
         assert python_calls(lambda numbers=numbers: run(numbers)) == []
         assert np.array_equal(np.asarray(y), np.arange(10.0) + numbers[-1])
