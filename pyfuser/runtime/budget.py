@@ -211,12 +211,12 @@ class Budget:
         saved = max(found.share * own, 0.0) + APART * len(calls)
         if max(came * saved, SHARE * own) >= planning(trace):
             return False
-        if len(found.came) >= MAX_KINDS:
-            found.came.clear()
         found.came[trace] = came
         found.new = found.new + 1 if came == 1 else 0
         if found.new >= LOOK:  # none comes back: others need not be looked at
             self._refuse(calls, self._plans, planning(trace))
+        if found.new >= LOOK or len(found.came) >= MAX_KINDS:
+            found.came.clear()
         return True
 
     def planned(self, calls: Sequence[Call], trace: TraceShape, saved: Callable[[], float]) -> None:
