@@ -87,6 +87,11 @@ def divide(i, x, k):
 
 
 @pk.workunit
+def divide_by_elements(i, x, y):
+    x[i] = x[i] + 12 // (int(0.0 * y[i]) + 1)
+
+
+@pk.workunit
 def beyond(i, x, y):
     if x[i] > 1e300:
         y[i] = x[i + 1]
@@ -386,6 +391,10 @@ def test_atomics_divisions_reductions_and_what_may_leave_its_view_stay() -> None
         for k in range(1, ROWS):
             pk.parallel_for(N, divide, x=a[k], k=k)
 
+    def divisions_by_elements(a: Any, b: Any) -> None:
+        for k in range(ROWS):
+            pk.parallel_for(N, divide_by_elements, x=a[k], y=b[k])
+
     def outside(a: Any, b: Any) -> None:
         for k in range(ROWS):
             pk.parallel_for(N, beyond, x=a[k], y=b[k])
@@ -394,7 +403,13 @@ def test_atomics_divisions_reductions_and_what_may_leave_its_view_stay() -> None
         for k in range(ROWS):
             pk.parallel_reduce(N, total, x=a[k])
 
-    for program, views in ((atomics, 2), (divisions, 1), (outside, 2), (sums, 1)):
+    for program, views in (
+        (atomics, 2),
+        (divisions, 1),
+        (divisions_by_elements, 2),
+        (outside, 2),
+        (sums, 1),
+    ):
         assert set(ways(program, *[table() for _ in range(views)])) == {"own"}
 
 
