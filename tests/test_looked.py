@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pyfuser.analysis.accesses import facts_of
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
 from pyfuser.lower.lower import lower
@@ -12,7 +13,7 @@ from pyfuser.runtime.looked import (
     LOOKED,
     WALKED,
     between_looks,
-    facts_of,
+    facts_with,
     is_inside,
     look_at,
     was_looked_at,
@@ -48,10 +49,10 @@ def test_what_is_known_of_a_call() -> None:
     result = call(shifted, 5, 3)._replace(
         arguments=(FutureShape(DType.FLOAT64, 0), ScalarShape(DType.INT32, 7))
     )
-    assert facts_of(call(shifted, 5, 3)) == [(20,), 3]
-    assert facts_of(call(shifted, 5, None)) == [(20,), None]
-    assert facts_of(result) == [None, 7]
-    assert facts_of(call(shifted, 5, None), ("a view", 4)) == [(20,), 4]
+    assert facts_of(call(shifted, 5, 3)) == ((20,), 3)
+    assert facts_of(call(shifted, 5, None)) == ((20,), None)
+    assert facts_of(result) == (None, 7)
+    assert facts_with(call(shifted, 5, None), ("a view", 4)) == [(20,), 4]
 
 
 @pytest.mark.parametrize(

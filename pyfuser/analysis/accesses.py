@@ -18,9 +18,9 @@ from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape
 __all__ = ["Access", "Mode", "Relation", "accesses", "structural_scalars"]
 
 
-def accesses(call: CallShape) -> tuple[Access, ...]:
-    """All accesses to memory of a call's iterations, in the order of the code."""
-    facts = tuple(
+def facts_of(call: CallShape) -> tuple[Fact, ...]:
+    """What is known of a call's arguments: the shapes of views, and numbers that decide shapes."""
+    return tuple(
         argument.shape
         if type(argument) is RegionShape
         else argument.value
@@ -28,7 +28,11 @@ def accesses(call: CallShape) -> tuple[Access, ...]:
         else None
         for argument in call.arguments
     )
-    return _accesses(call.workunit, call.space.begin, call.space.end, facts)
+
+
+def accesses(call: CallShape) -> tuple[Access, ...]:
+    """All accesses to memory of a call's iterations, in the order of the code."""
+    return _accesses(call.workunit, call.space.begin, call.space.end, facts_of(call))
 
 
 @cached(4096)

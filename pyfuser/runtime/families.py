@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from pyfuser.analysis.accesses import facts_of
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine.engine import ENGINE, capabilities
 from pyfuser.nest.spec import KernelSpec, given_order
@@ -25,7 +26,7 @@ from pyfuser.plan.plan_cache import family_of, plan_of
 from pyfuser.runtime.budget import taken
 from pyfuser.runtime.launch import Draft, Launch, Ready
 from pyfuser.runtime.lifetimes import with_ends
-from pyfuser.runtime.looked import LOOKED, facts_of, is_inside
+from pyfuser.runtime.looked import LOOKED, is_inside
 from pyfuser.runtime.program import Program
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS

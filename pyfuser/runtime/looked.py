@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.analysis.accesses import facts_of, structural_scalars
 from pyfuser.analysis.affine import Interval
 from pyfuser.analysis.inside import subscripts_of, surely_inside
 from pyfuser.analysis.outside import is_worth_a_walk
 from pyfuser.ir.nodes import Workunit
 from pyfuser.support.caches import Table
 from pyfuser.trace.call import Space
-from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape
+from pyfuser.trace.shape import CallShape
 
 LOOKED = 2
 """Shapes of a workunit's calls, or traces of a family, that are looked at for all that is wrong."""
@@ -119,16 +119,12 @@ def between_looks(
     ]
 
 
-def facts_of(shape: CallShape, arguments: Sequence[Any] = ()) -> list[Any]:
-    """The shapes of views, and the numbers that are known, those of a call's arguments, too."""
-    values: list[Any] = [
-        a.shape if type(a) is RegionShape else a.value if type(a) is ScalarShape else None
-        for a in shape.arguments
+def facts_with(shape: CallShape, arguments: Sequence[Any]) -> list[Any]:
+    """`facts_of` a call, with all integers of its arguments."""
+    return [
+        argument if isinstance(argument, int) else fact
+        for fact, argument in zip(facts_of(shape), arguments, strict=True)
     ]
-    for place, argument in enumerate(arguments):
-        if isinstance(argument, int):
-            values[place] = argument
-    return values
 
 
 # law: True

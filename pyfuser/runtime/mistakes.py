@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Sequence
 
 from pyfuser.analysis.mistakes import refuse_mistakes
-from pyfuser.runtime.looked import facts_of, is_inside, look_at, was_looked_at
+from pyfuser.runtime.looked import facts_with, is_inside, look_at, was_looked_at
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.errors import CheckError, WorkunitWarning
 from pyfuser.trace.call import Call, not_run
@@ -24,7 +24,7 @@ def refuse(trace: TraceShape, calls: Sequence[Call], tracer: Tracer) -> None:
         if kind in seen:
             continue
         seen.add(kind)
-        facts = facts_of(shape, calls[place].arguments)
+        facts = facts_with(shape, calls[place].arguments)
         known = was_looked_at(shape.workunit, shape.space, facts)
         if known and is_inside(shape, facts):
             continue

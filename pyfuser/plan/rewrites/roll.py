@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
-from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.analysis.accesses import facts_of, structural_scalars
 from pyfuser.analysis.dependences import Touch, conflict_kind, touches
 from pyfuser.analysis.inside import subscripts_of, surely_inside
 from pyfuser.analysis.overlap import never_meet
@@ -52,7 +52,7 @@ from pyfuser.ir.nodes import (
 from pyfuser.ir.visit import assigned, map_body
 from pyfuser.support.caches import cached
 from pyfuser.trace.runs import Steps
-from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape
+from pyfuser.trace.shape import CallShape
 
 MAX_RANK = 8
 """Axes of a view."""
@@ -89,11 +89,7 @@ def _may_move(call: CallShape) -> bool:
     subscripts = subscripts_of(unit)
     if effects(unit).observable or subscripts is None or not _begins_anew(unit):
         return False
-    facts = [
-        a.shape if isinstance(a, RegionShape) else a.value if isinstance(a, ScalarShape) else None
-        for a in call.arguments
-    ]
-    return surely_inside(subscripts, call.space, facts, structural_scalars(unit))
+    return surely_inside(subscripts, call.space, facts_of(call), structural_scalars(unit))
 
 
 # law: False
