@@ -223,6 +223,51 @@ def test_fresh_memory_is_not_memory_that_has_values() -> None:
     assert step(pk.View([N], pk.double)) == [1.0] * N
 
 
+def test_what_moves_on_in_its_memory_is_replayed() -> None:
+    """Rows of a View, of which there are more than traces that are kept, and of an array."""
+    rows, width = 600, 8
+    values = np.arange(float(rows * width)).reshape(rows, width)
+    for table, expected in (
+        (pk.View([rows, width], pk.double), values.copy()),
+        (values.copy(), values.copy()),
+    ):
+        table[:] = values
+        before = pyfuser.stats().replays
+        for k in range(1, rows):
+            pk.parallel_for(width, scale, y=table[k], x=table[k - 1], a=0.5)
+            pk.parallel_for(width, add, y=table[k], x=table[k - 1])
+            pyfuser.sync()
+            expected[k] = 0.5 * expected[k - 1] + expected[k - 1]
+        assert np.array_equal(np.asarray(table), expected)
+        assert pyfuser.stats().replays - before > rows - 10
+
+
+def test_what_moves_on_against_other_memory_is_another_trace() -> None:
+    """The distance between two parts of one View is a part of the key."""
+    values = np.arange(6.0 * N)
+    table = view(values)
+    for start in (3, 0, 2, 1, 3, 2):
+        part = slice(start * N, (start + 1) * N)
+        pk.parallel_for(N, scale, y=table[5 * N :], x=table[part], a=2.0)
+        pk.parallel_for(N, add, y=table[4 * N : 5 * N], x=table[part])
+        pyfuser.sync()
+        values[5 * N :] = 2.0 * values[part]
+        values[4 * N : 5 * N] += values[part]
+        assert np.array_equal(np.asarray(table), values)
+
+
+def test_parts_of_fresh_memory_are_told_apart_by_where_they_begin() -> None:
+    """What a call does not write of it is zero."""
+    for start in (0, N, 2 * N, 0, N, 0):
+        table = pk.View([3 * N], pk.double)
+        pk.parallel_for(N, add, y=table[start : start + N], x=view(np.ones(N)))
+        pk.parallel_for(N, scale, y=table[start : start + N], x=table[start : start + N], a=3.0)
+        pyfuser.sync()
+        expected = np.zeros(3 * N)
+        expected[start : start + N] = 3.0
+        assert np.array_equal(np.asarray(table), expected)
+
+
 def test_arrays_that_overlap_in_another_way_are_another_trace() -> None:
     base = np.arange(3.0 * N)
 

@@ -1,9 +1,9 @@
 """Random loops whose rounds repeat each other but for one thing, against NumPy.
 
-What changes: which memory is whose (views, slices that overlap, one array twice), what stays
-alive, what is fresh, dtypes, alignment, numbers, globals, whether calls are recorded or run at
-once, where results are read; errors come between calls, and other threads call as well. All values
-are integers of few bits, so that sums are exact in any order.
+What changes: which memory is whose (views, slices that overlap, one array twice), where in a View
+parts are, what stays alive, what is fresh, dtypes, alignment, numbers, globals, whether calls are
+recorded or run at once, where results are read; errors come between calls, and other threads call
+as well. All values are integers of few bits, so that sums are exact in any order.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ class World:
         self.rng = rng
         self.shared = np.zeros(4 * N)
         self.whole = np.zeros(4 * N)  # what `shared` should be
+        self.parts: dict[int, tuple[Any, np.ndarray, int]] = {}  # by id() of a part's values
         self.memories: list[tuple[Any, np.ndarray]] = []
         for _ in range(5):
             self.memories.append(self.made())
@@ -74,15 +75,19 @@ class World:
         if kind == "single":
             return pk.View([N], pk.float), np.zeros(N, np.float32)
         if kind == "part":
-            view, values = pk.View([2 * N], pk.double), np.zeros(2 * N)
-            start = self.rng.randrange(N)
-            return view[start : start + N], values[start : start + N]
+            view, values = pk.View([3 * N], pk.double), np.zeros(3 * N)
+            return self.part(view, values, self.rng.randrange(2 * N))
         if kind == "slice":
             start, step = self.rng.randrange(N), self.rng.choice([1, 2])
             place = slice(start, start + step * N, step)
             return self.shared[place], self.whole[place]
         record = np.zeros(N, np.dtype([("a", np.int16), ("x", np.float64)], align=False))
         return record["x"], np.zeros(N)
+
+    def part(self, view: Any, values: np.ndarray, start: int) -> tuple[Any, np.ndarray]:
+        found = view[start : start + N], values[start : start + N]
+        self.parts[id(found[1])] = view, values, start
+        return found
 
     def step(self, which: str, y: int, x: int, z: int, a: int, k: int) -> None:
         (mine, to), (other, source), (third, more) = (self.memories[n] for n in (y, x, z))
@@ -106,6 +111,9 @@ class World:
         elif which == "error":
             with pytest.raises(pyfuser.PyFuserError):
                 pk.parallel_for(N, add, y=mine, x="nothing")
+        elif which == "next" and id(to) in self.parts:
+            view, values, start = self.parts.pop(id(to))
+            self.memories[y] = self.part(view, values, (start + a + 1) % (2 * N))
         elif which == "fresh":
             self.memories[y] = self.made() if k else (pk.View([N], pk.double), np.zeros(N))
 
@@ -123,7 +131,9 @@ def _overlap(one: np.ndarray, other: np.ndarray) -> bool:
     return bool(np.shares_memory(one, other))
 
 
-STEPS = ["put", "add", "add", "mix", "mix", "moved", "lifted", "total", "error", "fresh"]
+STEPS = [
+    "put", "add", "add", "mix", "mix", "moved", "lifted", "total", "error", "fresh", "next", "next",
+]  # fmt: skip
 
 
 def a_step(rng: random.Random) -> list[Any]:

@@ -84,6 +84,7 @@ static int key_regions(Key *key, const Captured *self, PyObject *const *regions)
         if (self->wanted[n].kind == VIEW) some[count++] = regions[n];
     for (Py_ssize_t n = 0; n < self->frozen_count; n++) some[count++] = PyTuple_GET_ITEM(self->frozen, n);
     key_begin(key);
+    key->placed = 1;
     int failed = key_call(key, NULL, NULL, 0, some, count, 0, NULL);
     return failed ? failed : key_facts(key, 1);
 }

@@ -72,7 +72,7 @@ enum { KEYED = 0, FAILED = -1, UNKEYABLE = -2 };
 typedef struct {
     PyObject *buffer;  /* borrowed from the calls */
     int external;
-    int64_t first;      /* of ours: the offset of its first region */
+    int64_t first;      /* the offset of its first region */
     int64_t low, high;  /* of others' memory: addresses */
     int64_t start;
     uint64_t cluster;
@@ -87,9 +87,10 @@ typedef struct {
     Py_ssize_t slots;
     PyObject **results;  /* of calls, borrowed; NULL where a call has none */
     Py_ssize_t calls, result_room;
-    /* Of a call that runs alone: offsets in memory of ours count from its first region, and its numbers (begin
-       and end of each axis, then arguments that matter) are beside the words, as many may have one entry. */
+    /* Of a call that runs alone: where memory of ours begins is no fact, and its numbers (begin and end of
+       each axis, then arguments that matter) are beside the words, as many may have one entry. */
     int relative;
+    int placed;  /* of a captured step: where all memory begins is a fact */
     Py_ssize_t numbers;
     int64_t number[MAX_NUMBERS];
     uint64_t some_words[512];

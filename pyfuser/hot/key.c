@@ -23,6 +23,7 @@ void key_begin(Key *key)
     key->calls = 0;
     key->result_room = 32;
     key->relative = 0;
+    key->placed = 0;
     key->numbers = 0;
 }
 
@@ -126,7 +127,9 @@ static int key_region(Key *key, PyObject *region)
     if (word_of(PyTuple_GET_ITEM(region, OFFSET), &offset) < 0) return UNKEYABLE;
     if (memory->first == INT64_MIN) memory->first = offset;
     word[0] = REGION | (uint64_t)kind << 8 | (uint64_t)rank << 16 | (uint64_t)number << 32;
-    word[1] = key->relative && !memory->external ? offset - memory->first : offset;
+    int64_t behind;
+    if (__builtin_sub_overflow(offset, memory->first, &behind)) return UNKEYABLE;
+    word[1] = behind;
     low = high = offset;
     int empty = 0;
     for (Py_ssize_t axis = 0; axis < rank; axis++) {
@@ -283,20 +286,23 @@ int key_facts(Key *key, int fresh)
     for (Py_ssize_t n = 0; n < key->buffers; n++) foreign += key->memories[n].external;
     if (foreign > 256) return UNKEYABLE;  /* sorting takes its square */
     if (foreign && key_clusters(key, foreign) < 0) return FAILED;
-    if (reserve(key, key->buffers + foreign) < 0) return FAILED;
+    if (reserve(key, 2 * key->buffers + foreign) < 0) return FAILED;
     for (Py_ssize_t n = 0; n < key->buffers; n++) {
         const Memory *memory = &key->memories[n];
         if (memory->external) {
             int64_t address;
             if (word_of(SLOT(memory->buffer, L.buffer.address), &address) < 0) return UNKEYABLE;
             key->words[key->count++] = FOREIGN | memory->cluster << 8;
-            key->words[key->count++] = address - memory->start;
+            key->words[key->count++] = address - memory->start + memory->first;
+            if (key->placed || key->relative) key->words[key->count++] = memory->first;
             continue;
         }
         int temporary = is_dead(SLOT(memory->buffer, L.buffer.handle));
         int unmade = SLOT(memory->buffer, L.buffer.root) == Py_None &&
                      SLOT(memory->buffer, L.buffer.image) == Py_None;
-        key->words[key->count++] = temporary | (unmade && fresh) << 1;
+        int known = temporary | (unmade && fresh) << 1;
+        key->words[key->count++] = known;
+        if (key->placed || (known && !key->relative)) key->words[key->count++] = memory->first;
     }
     return KEYED;
 }

@@ -6,12 +6,14 @@ arrays of NumPy's that are two buffers, or workunits that are equal and not the 
 key, which costs planning nothing but a look at the shape.
 
 Why it holds. The *words* have, call by call, the workunit, the space and the pattern (so the types
-of scalars, too); of a view the number of its buffer, by first use, and offset, strides, shape and
-dtype; the value of a scalar that matters to the analysis; of a Future the call that computes it.
-The *facts* have of each buffer, by number, all else that `shape_of` looks at: for memory of ours
-whether it is a temporary and whether it is fresh; where memory of others is among them, the
+of scalars, too); of a view the number of its buffer, by first use, and strides, shape, dtype, and
+how far behind the buffer's first view it begins; the value of a scalar that matters to the
+analysis; of a Future the call that computes it. The *facts* have of each buffer, by number, all
+else that `shape_of` looks at: for memory of ours whether it is a temporary and whether it is fresh,
+and if it is either, where the first view begins; where memory of others is among them, the
 clusters themselves. So `shape_of` can be computed from a key, and from nothing else does it follow.
-(Calls that wait, `others`, are none here: whoever has some has no key.)
+What moves on in an array, as its rows do in a loop, has one key, as it has one shape. (Calls that
+wait, `others`, are none here: whoever has some has no key.)
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from pyfuser.ir.nodes import Workunit
 from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer, Region
-from pyfuser.trace.shape import ANYBODYS, ClusterShape, RegionShape, TraceShape, clusters_of
+from pyfuser.trace.shape import ANYBODYS, RegionShape, TraceShape, clusters_of
 
 
 class Key(NamedTuple):
@@ -40,25 +42,25 @@ class Key(NamedTuple):
         """
         clusters = trace.clusters
         buffers = len(self.facts) - len(clusters)
-        if self.facts[buffers:] != clusters:
-            return False
         regions = [word for word in self.words if type(word) is tuple and len(word) > 1]
         shapes = [a for call in trace.calls for a in call.arguments if type(a) is RegionShape]
-        bases = self.facts[:buffers]
-        if not buffers:
-            bases = tuple([(n, -_lowest(regions, n, known)) for n, known in enumerate(clusters)])
-        return [(at, offset) for at, offset, *_ in regions] == [
+        if buffers:
+            known, bases = self.facts[buffers:], self.facts[:buffers]
+        else:
+            known = tuple([fact[:2] for fact in self.facts])
+            bases = tuple([(n, _base(regions, n, fact)) for n, fact in enumerate(self.facts)])
+        return known == clusters and [(at, offset) for at, offset, *_ in regions] == [
             (at, shape.offset - bases[at][1])
             for (at, *_), shape in zip(regions, shapes, strict=True)
             if shape.cluster == bases[at][0]
         ]
 
 
-def _lowest(regions: Sequence[tuple[Any, ...]], number: int, known: ClusterShape) -> int:
-    """From where the offsets of a cluster count, by the words of all regions."""
-    if known != ANYBODYS:
-        return 0
-    return min(int(offset) for at, offset, *_ in regions if at == number)
+def _base(regions: Sequence[tuple[Any, ...]], number: int, fact: tuple[Any, ...]) -> int:
+    """What is added to the offsets of a cluster of ours, by the words of all regions."""
+    if fact[:2] != ANYBODYS:
+        return int(fact[2])
+    return -min(int(offset) for at, offset, *_ in regions if at == number)
 
 
 def key_of(calls: Sequence[Call], structural: Callable[[Workunit], frozenset[int]]) -> Key | None:
@@ -69,6 +71,7 @@ def key_of(calls: Sequence[Call], structural: Callable[[Workunit], frozenset[int
     words: list[Any] = []
     numbers: dict[int, int] = {}  # by id(): the buffers, in the order of `buffers`
     buffers: list[Buffer] = []
+    firsts: list[int] = []  # of each the offset of its first view
     known: dict[int, tuple[Any, ...]] = {}  # by id() of a region
     producers: dict[int, int] = {}
     positions: dict[int, frozenset[int]] = {}
@@ -88,7 +91,9 @@ def key_of(calls: Sequence[Call], structural: Callable[[Workunit], frozenset[int
                     at = numbers.setdefault(id(buffer), len(buffers))
                     if at == len(buffers):
                         buffers.append(buffer)
-                    word = known[id(argument)] = at, offset, strides, shape, id(dtype)
+                        firsts.append(offset)
+                    behind = offset - firsts[at]
+                    word = known[id(argument)] = at, behind, strides, shape, id(dtype)
                 words.append(word)
             elif kind is Future and id(argument) in producers:
                 words.append((producers[id(argument)],))
@@ -98,13 +103,16 @@ def key_of(calls: Sequence[Call], structural: Callable[[Workunit], frozenset[int
                 words.append(int(argument))  # type: ignore[arg-type]
         if call.result is not None:
             producers[id(call.result)] = place
-    return Key(tuple(words), _facts(calls, buffers))
+    return Key(tuple(words), _facts(calls, buffers, firsts))
 
 
-def _facts(calls: Sequence[Call], buffers: Sequence[Buffer]) -> tuple[Any, ...]:
+def _facts(
+    calls: Sequence[Call], buffers: Sequence[Buffer], firsts: Sequence[int]
+) -> tuple[Any, ...]:
     facts = []
-    for buffer in buffers:
+    for buffer, first in zip(buffers, firsts, strict=True):
         if buffer.external:
-            return clusters_of(calls, buffers)
-        facts.append((buffer._handle() is None, buffer.root is None and buffer.image is None))
+            return clusters_of(calls, buffers, firsts)
+        temporary, fresh = buffer._handle() is None, buffer.root is None and buffer.image is None
+        facts.append((temporary, fresh, first if temporary or fresh else 0))
     return tuple(facts)

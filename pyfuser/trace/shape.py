@@ -153,10 +153,16 @@ def shape_of(calls: Sequence[Call], structural: Callable[[Workunit], frozenset[i
     return TraceShape(tuple(shapes), clusters.shapes())
 
 
-def clusters_of(calls: Sequence[Call], buffers: Sequence[Buffer]) -> tuple[object, ...]:
-    """What a shape has of buffers: the cluster and the base of each, and the clusters."""
+def clusters_of(
+    calls: Sequence[Call], buffers: Sequence[Buffer], firsts: Sequence[int]
+) -> tuple[object, ...]:
+    """What a shape has of buffers: the cluster of each, and the place of its first view there; and
+    the clusters. firsts: the offsets of the first views.
+    """
     clusters = _Clusters(calls)
-    return *[clusters.base(buffer) for buffer in buffers], *clusters.shapes()
+    bases = [clusters.base(buffer) for buffer in buffers]
+    places = [(number, base + first) for (number, base), first in zip(bases, firsts, strict=True)]
+    return *places, *clusters.shapes()
 
 
 def _call_shape(

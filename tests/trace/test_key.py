@@ -13,9 +13,12 @@ import pytest
 
 import pyfuser
 from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.ir.dtypes import DType
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.extension import HOT
+from pyfuser.trace.call import Call, Space
 from pyfuser.trace.key import Key, key_of
+from pyfuser.trace.memory import Buffer, Handle, Region
 from pyfuser.trace.shape import TraceShape, shape_of
 from tests.analysis.build import S, View, call, region, trace, workunit
 
@@ -180,6 +183,35 @@ def test_equal_keys_have_equal_shapes(seed: int) -> None:
         first, second = recorded(scenario), recorded(scenario)
         assert first == second  # what repeats is found again, also by the extension
     assert same > 50 and told_apart > 50
+
+
+@pytest.mark.parametrize("kind", ["alive", "fresh", "temporary"])
+def test_where_memory_begins_is_known_of_what_is_fresh_or_temporary(kind: str) -> None:
+    """Only that: a part of other memory that moves on has one key, as it has one shape."""
+    memory = Memory("part", alive=kind != "temporary", fresh=kind == "fresh")
+    moved = replace(memory, start=2)
+    first, second = (
+        recorded(Scenario((part, Memory("view", fresh=False)), (Made("added", 0, 1),)))
+        for part in (memory, moved)
+    )
+    assert (first == second) == (kind == "alive")
+    assert (first[0] == second[0]) == (first[1] == second[1] or HOT is None) == (kind == "alive")
+
+
+def test_how_far_apart_parts_of_one_memory_are_is_known() -> None:
+    i, x, y = S("i"), View("x"), View("y")
+    unit = workunit("w", [i], [x, y], [x[i] << y[i]])
+    buffer = Buffer(8 * SIZE, Handle())
+    buffer.allocate()
+
+    def key(*starts: int) -> Key | None:
+        parts = [Region(buffer, 8 * start, (8,), (4,), DType.FLOAT64) for start in starts]
+        space = Space((0,), (4,))
+        made = Call("for", space, unit, tuple(parts), None, None, key.__code__, 0)
+        return key_of([made], structural_scalars)
+
+    assert key(0, 8)[0][3:] == key(4, 12)[0][3:] != key(0, 12)[0][3:]  # type: ignore[index]
+    assert key(0, 8)[0][3:] != key(8, 0)[0][3:]  # type: ignore[index]
 
 
 def test_a_shape_of_other_facts_does_not_fit() -> None:
