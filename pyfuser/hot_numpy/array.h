@@ -58,10 +58,33 @@ static inline Py_ssize_t size_of(PyObject *array)
     return size;
 }
 
+enum { LINE = 64 /* bytes that processors fetch at once */, APART = 4 };
+
+/* Whether each element lies in a cache line of its own, as those of a matrix' column do. */
+static inline int are_apart(PyObject *array)
+{
+    Numpys *a = (Numpys *)array;
+    int apart = 0;
+    for (int n = 0; n < a->nd; n++) {
+        if (a->dimensions[n] < 2) continue;
+        if (a->strides[n] < LINE && a->strides[n] > -LINE) return 0;
+        apart = 1;
+    }
+    return apart;
+}
+
+/* As many elements side by side as take NumPy as long. */
+static inline Py_ssize_t weight_of(PyObject *array) { return size_of(array) * (are_apart(array) ? APART : 1); }
+
 /* From how many elements something may be recorded. */
 static inline Py_ssize_t lazy_from(int costly)
 {
     return PyLong_AsSsize_t(SLOT(K.limits, costly ? K.l.costly : K.l.most));
+}
+
+/* Whether operations on so many elements may be recorded. */
+static inline int is_middling(PyObject *array) {
+    return array != NULL && Py_IS_TYPE(array, K.numpys) && weight_of(array) >= MIDDLE;
 }
 
 /* As LIMITS.first. */

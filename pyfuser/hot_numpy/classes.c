@@ -31,14 +31,29 @@ static PyObject *recorded_ufunc(PyObject *ufunc, PyObject *const *inputs, int co
     return found;
 }
 
+/* What NumPy takes for the operands (borrowed), NULL for one that it does not; whether they may be recorded. */
+static int operands(PyObject *const *inputs, int count, PyObject **given)
+{
+    int large = 0;
+    for (int n = 0; n < count; n++) {
+        given[n] = has_no_axes(inputs[n]) ? inputs[n] : operand(inputs[n], limit(1));
+        large |= given[n] == NULL || is_middling(given[n]);
+    }
+    return large;
+}
+
 /* A call of a ufunc, computed at once or recorded; NULL, without an error: neither. */
 static PyObject *ufunc_call(PyObject *ufunc, PyObject *const *inputs, int count)
 {
     PyObject *given[2] = {NULL, NULL};
-    for (int n = 0; n < count; n++) {
-        given[n] = has_no_axes(inputs[n]) ? inputs[n] : operand(inputs[n], limit(1));
-        if (given[n] == NULL) return recorded_ufunc(ufunc, inputs, count);
+    int large = operands(inputs, count, given);
+    if (large) {
+        PyObject *found = recorded_ufunc(ufunc, inputs, count);
+        if (found != NULL || PyErr_Occurred()) return found;
+        operands(inputs, count, given);  /* what was pending may have run */
     }
+    for (int n = 0; n < count; n++)
+        if (given[n] == NULL) return NULL;
     PyObject *made = of_few(few_of(ufunc), given[0], given[count - 1]);
     if (made != NULL || PyErr_Occurred()) return made;
     for (int n = 0; n < count; n++) Py_INCREF(given[n]);

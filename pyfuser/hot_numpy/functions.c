@@ -356,7 +356,7 @@ static PyObject *call_into(Direct *self, const Arguments *given, PyObject *out)
 static int may_be_recorded(PyObject *x, Py_ssize_t middle)
 {
     PyObject *array = IS_OURS(x) ? SLOT(x, K.x.array) : NULL;
-    return IS_OURS(x) && (array == NULL || array == Py_None || size_of(array) >= middle || is_pending(x));
+    return IS_OURS(x) && (array == NULL || array == Py_None || weight_of(array) >= middle || is_pending(x));
 }
 
 /* The operation, recorded; NULL, without an error: not by this. A table has one for each type that is asked for. */

@@ -76,9 +76,6 @@ static PyObject *numpys(Binary function, PyObject *a, PyObject *b)
     return value;
 }
 
-/* Whether operations on so many elements may be recorded. */
-static int is_middling(PyObject *array) { return array != NULL && Py_IS_TYPE(array, K.numpys) && size_of(array) >= MIDDLE; }
-
 /* Whether the result of two arrays may have that many more elements than either. */
 static int spread(PyObject *one, PyObject *other)
 {
@@ -378,11 +375,11 @@ static int records_copy(PyObject *x, PyObject *key, PyObject *value)
         target = part_of_region(x, key);
     } else {
         int pending = is_pending(x) || (IS_OURS(value) && is_pending(value));
-        if (!pending && size_of(array) < MIDDLE) return 0;
+        if (!pending && APART * size_of(array) < MIDDLE) return 0;
         Py_INCREF(array);
         PyObject *part = PyObject_GetItem(array, key);
         Py_DECREF(array);
-        if (part != NULL && Py_IS_TYPE(part, K.numpys) && (pending || size_of(part) >= MIDDLE))
+        if (part != NULL && Py_IS_TYPE(part, K.numpys) && (pending || weight_of(part) >= MIDDLE))
             target = sliced(x, part);
         else
             Py_XDECREF(part);

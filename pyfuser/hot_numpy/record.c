@@ -105,7 +105,7 @@ static int is_worth(Plan *plan, int pending, PyObject *code)
     if (for_device()) return pending || plan->size >= lazy_from(plan->costly);
     if (plan->size >= least) return follows_none();
     /* An operation on bytes takes NumPy as long as one on an eighth as many numbers of eight bytes. */
-    Py_ssize_t moved = plan->bytes / 16, size = plan->costly || moved > plan->size ? plan->size : moved;
+    Py_ssize_t moved = plan->bytes / 16, size = plan->costly || moved > plan->weight ? plan->weight : moved;
     if (size < middle && size < lazy_from(plan->costly)) return pending && may_follow();
     plan->moved += plan->bytes;
     plan->ripe = is_ripe(code, plan->bytes);
@@ -122,7 +122,7 @@ static PyObject *made_of(Plan *found, PyObject *operation, PyObject *const *oper
     for (int n = 0; n < given; n++) settled = settled && settle(&places[n]);
     if (!settled) return NULL;
     PyObject *caller = caller_of(frame);
-    if (caller == NULL || (!part && end_trip(code, at, caller) < 0) || !hot->records()) {
+    if (caller == NULL || (!part && end_trip(code, at, caller, plan->weight > plan->size) < 0) || !hot->records()) {
         Py_XDECREF(caller);
         return NULL;
     }

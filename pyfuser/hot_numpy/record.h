@@ -45,7 +45,7 @@ typedef struct {
     PyObject *recipe, *workunit, *space, *shape, *strides, *dtype, *nbytes;
     PyObject *form_shape, *form_strides;
     Operand operands[OPERANDS];
-    Py_ssize_t size, itemsize, bytes;  /* bytes: that it moves */
+    Py_ssize_t size, weight, itemsize, bytes;  /* weight: see weight_of; bytes: that it moves */
     long long moved;  /* bytes that such operations moved at once */
     int costly, ripe; /* ripe: whether those of the function have moved enough */
 } Plan;
@@ -84,4 +84,4 @@ int last_instruction(PyFrameObject *frame);
 PyFrameObject *program_frame(void);
 int is_lost(PyObject *code, PyObject *at, PyObject *shape);
 PyObject *caller_of(PyFrameObject *frame);
-int end_trip(PyObject *code, PyObject *at, PyObject *caller);
+int end_trip(PyObject *code, PyObject *at, PyObject *caller, int apart);

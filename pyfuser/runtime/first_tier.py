@@ -22,7 +22,7 @@ from pyfuser.support.caches import Table
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import GPU_SPACES, Call
 from pyfuser.trace.gate import Overtaken
-from pyfuser.trace.memory import Region
+from pyfuser.trace.memory import LINE, Region, lie_apart
 from pyfuser.trace.shape import TraceShape
 from pyfuser.trace.tracer import Tracer, nothing_to_settle
 from pyfuser.tuning.thresholds import NOW
@@ -187,11 +187,16 @@ def _needed(trace: TraceShape, moved: int) -> tuple[int, int]:
 def _bytes(calls: Sequence[Call]) -> int:
     """What could be moved while these calls run."""
     return sum(
-        prod(argument.shape) * argument.dtype.size * getattr(call, "weight", 1)
+        prod(argument.shape) * _moved(argument) * getattr(call, "weight", 1)
         for call in calls
         for argument in call.arguments
         if type(argument) is Region
     )
+
+
+def _moved(region: Region) -> int:
+    """The bytes that each element moves."""
+    return LINE if lie_apart(region.shape, region.strides) else region.dtype.size
 
 
 def run(calls: list[Call], tracer: Tracer) -> None:

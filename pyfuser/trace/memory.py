@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -366,6 +366,16 @@ def region_of(array: Array, dtype: DType) -> Region:
             offset = address - buffer.address
             return Region(buffer, offset, array.strides, array.shape, dtype)
     return Region(Buffer.wrap(array), 0, array.strides, array.shape, dtype)
+
+
+LINE = 64
+"""Bytes that processors fetch at once."""
+
+
+def lie_apart(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether each of several elements lies in a cache line of its own, as in a matrix' column."""
+    steps = [abs(step) for step, extent in zip(strides, shape, strict=True) if extent > 1]
+    return bool(steps) and min(steps) >= LINE
 
 
 def contiguous(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

@@ -30,7 +30,7 @@ from pyfuser.support.caches import Table
 from pyfuser.support.extension import NUMPY
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Argument
-from pyfuser.trace.memory import Allocation, Handle, Region
+from pyfuser.trace.memory import Allocation, Handle, Region, lie_apart
 from pyfuser.trace.pool import most_memory
 from pyfuser.trace.reason import Reason
 
@@ -44,6 +44,10 @@ planning a long one takes long. Shorter ones go on for several trips."""
 
 MOST_CALLS = 48
 """Calls after which a trace ends where one of them comes again, wherever the loop begins."""
+
+TRIPS_APART = 4
+"""Trips of a trace, if not too many calls, where the elements lie apart, as those of columns do:
+then cache lines are fetched for several elements."""
 
 
 def record(
@@ -94,7 +98,7 @@ def record(
             if not (pending or SPACE.device) and is_lost(site):
                 return None
         if not due:
-            end_trip(frame)
+            end_trip(frame, entry.apart)
         if target is None:
             return _fresh(entry, values, frame, state)
         _into(entry, values, target, frame, state)
@@ -186,7 +190,8 @@ def _numbers(entry: Entry, values: list[Any]) -> bool:
 class Entry:
     """How an operation on operands of certain types and places is recorded.
 
-    numbers: the places of operands that are numbers, and the types that they get.
+    numbers: the places of operands that are numbers, and the types that they get. apart: whether
+    elements of an array lie apart.
     """
 
     operation: Operation
@@ -194,6 +199,7 @@ class Entry:
     layout: Layout
     recipe: Recipe
     numbers: tuple[tuple[int, DType], ...]
+    apart: bool
 
 
 _ENTRIES: Table[Any, Entry | None] = Table("recorded NumPy operations by operands", 4096)
@@ -249,7 +255,9 @@ def _entry(
     if divisor:
         return None
     recipe = _recipe(operation, resolution, layout, values, masked, out is None)
-    return Entry(operation, resolution, layout, recipe, numbers)
+    arrays = places if out is None else (*places, out)
+    apart = any(lie_apart(*placed) for placed in arrays)
+    return Entry(operation, resolution, layout, recipe, numbers, apart)
 
 
 def _recipe(
@@ -314,11 +322,11 @@ def formed(region: Region, form: Form) -> Region:
     return Region(region.buffer, region.offset, strides, form.shape, region.dtype)
 
 
-def end_trip(frame: FrameType) -> None:
+def end_trip(frame: FrameType, apart: bool = False) -> None:
     """Before a call is recorded: run the trace if a loop begins again.
 
     That is where an instruction comes again, called from the same one, after an instruction that
-    stands behind it or in another function.
+    stands behind it or in another function. apart: whether elements of its operands lie apart.
     """
     calls = TRACER.calls
     if len(calls) >= LOOP_CALLS:
@@ -327,10 +335,12 @@ def end_trip(frame: FrameType) -> None:
         if len(calls) < MOST_CALLS and last.code is code and last.at > at:  # both are negative
             return
         caller = caller_of(frame)
-        for call in calls:
-            if call.at == at and call.code is code and getattr(call, "caller", caller) == caller:
-                TRACER.flush(LOOP)
-                return
+        trips = sum(
+            call.at == at and call.code is code and getattr(call, "caller", caller) == caller
+            for call in calls
+        )
+        if trips >= (TRIPS_APART if apart and len(calls) < MOST_CALLS else 1):
+            TRACER.flush(LOOP)
 
 
 def caller_of(frame: FrameType) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from pyfuser.frontends.numpy import known, record
 from pyfuser.frontends.numpy.record import SMALL_CALLS
 from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.runtime import first_tier
-from pyfuser.runtime.session import TRACER
+from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.extension import NUMPY
 from pyfuser.trace.memory import Unmade
 from pyfuser.tuning.thresholds import NOW
@@ -290,6 +290,60 @@ def test_moved_maps_and_gathers_wait_too(soon: None, monkeypatch: pytest.MonkeyP
 
 def test_few_elements_are_never_recorded(soon: None) -> None:
     assert recorded_in_the_end(known.MIDDLE - 1, 12) == 0
+
+
+def columns(count: int, lines: int) -> tuple[int, list[int]]:
+    """Of a recurrence along rows of some lines of 16 numbers that runs until it is known, how many
+    calls were recorded of its last 12 trips, and the lengths of the traces that ended meanwhile.
+    """
+    length = 16 * lines
+    values = numpy.random.default_rng(0).normal(size=(count, length))
+    x, recorded, traces = np.array(values), 0, []
+    for _ in range(3 + NOW.running.ripe_bytes // (count * length * 8)):
+        x[:] = values
+        for k in range(2, length):
+            if k == length - 12:
+                recorded = TRACER.recorded
+            x[:, k] = 0.5 * x[:, k - 1] + x[:, k] * 0.25 - x[:, k - 2] + 1.0
+        recorded = TRACER.recorded - recorded
+        traces = [len(f.program.given.calls) for f in SESSION.flushes[-2:]]
+        expected = values.copy()
+        for k in range(2, length):
+            now, last, before = (expected[:, k - back] for back in range(3))
+            expected[:, k] = 0.5 * last + now * 0.25 - before + 1.0
+        assert numpy.array_equal(numpy.asarray(x), expected)
+    return recorded, traces
+
+
+def test_columns_are_recorded_sooner_and_several_in_a_trace(
+    soon: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of their elements lies in a cache line of its own."""
+    monkeypatch.setattr(LIMITS, "sure", 1 << 20)
+    recorded, traces = columns(known.MIDDLE // 4, 2)
+    assert recorded == 12 * 6
+    assert traces == [6 * record.TRIPS_APART] * 2
+
+
+def test_few_columns_are_not_recorded(soon: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LIMITS, "sure", 1 << 20)
+    assert columns(known.MIDDLE // 4 - 1, 2)[0] == 0
+
+
+def test_numbers_of_numpys_on_the_left_are_as_any_other(
+    soon: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LIMITS, "sure", 1 << 20)
+    values = numpy.arange(float(SIZE // 2))
+    x, recorded = np.array(values), 0
+    for _ in range(NOW.running.ripe_bytes // (4 * SIZE)):
+        before = TRACER.recorded
+        y = numpy.float64(0.5) * x
+        for _ in range(11):
+            y = numpy.float64(0.5) * y
+        recorded = TRACER.recorded - before
+        assert y[3] == 3.0 * 0.5**12
+    assert recorded == 12
 
 
 def test_products_of_rows_that_move_on_make_the_same_trace() -> None:
