@@ -134,6 +134,22 @@ def test_other_memory_of_the_same_kind_is_taken() -> None:
     assert counted.runs == 1
 
 
+def test_rows_are_taken() -> None:
+    table, y = pk.View([4, N], pk.double), view(*[0.0] * N)
+    table[:] = np.arange(4.0 * N).reshape(4, N)
+    step = pyfuser.capture(lambda y, x: pk.parallel_for(N, add, y=y, x=x))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for k in (1, 3, 1, 0, 2, 3, 3):
+            step(y, table[k])
+            step(table[k], y)
+    expected, rows = np.zeros(N), np.arange(4.0 * N).reshape(4, N)
+    for k in (1, 3, 1, 0, 2, 3, 3):
+        expected += rows[k]
+        rows[k] += expected
+    assert np.array_equal(np.asarray(y), expected) and np.array_equal(np.asarray(table), rows)
+
+
 def test_other_shapes_and_types_are_other_kinds() -> None:
     def double(x: pk.View) -> None:
         pk.parallel_for(x.extent(0), add, y=x, x=x)

@@ -5,7 +5,6 @@ See `frontends.embedded.capture`.
 
 from __future__ import annotations
 
-import copy
 import sys
 import threading
 from collections.abc import Sequence
@@ -94,7 +93,7 @@ class Watch:
         """A View's stand-in, and itself."""
         region, memory = view._region, Memory(view._region.buffer)
         self._owners[id(memory.standin)] = place, region
-        made: Any = copy.copy(view)
+        made: Any = ViewType.__copy__(view)  # of a row `copy` makes an array
         made._region = Region(memory.standin, *region[1:])
         made._memory = made._array = made._given = None
         made._last_row = None, None
