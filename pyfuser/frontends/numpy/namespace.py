@@ -15,6 +15,7 @@ from pyfuser.frontends.numpy import (
     lookup,
     norm,  # noqa: F401  # OWN
     rearranged,
+    tallies,
     ufuncs,
 )
 from pyfuser.frontends.numpy.at_once import (
@@ -80,7 +81,7 @@ _SAFE = (
     "delete", "gradient", "vander", "polyval", "dstack",
     "round", "around", "trace", "angle", "isin", "nonzero", "cov", "corrcoef", "average",
     "take_along_axis", "unravel_index", "ravel_multi_index", "quantile", "einsum", "meshgrid",
-    "histogram", "histogram2d", "choose", "flatnonzero", "argwhere", "trapezoid", "select",
+    "histogram2d", "choose", "flatnonzero", "argwhere", "trapezoid", "select",
     "unique", "lexsort", "partition", "argpartition", "nancumsum", "nanstd", "nanvar", "nanargmax",
     "nanargmin", "nanprod", "nanmedian", "nanpercentile", "nanquantile", "ediff1d", "setdiff1d",
     "intersect1d", "union1d", "unwrap", "packbits", "unpackbits", "compress", "extract", "take",
@@ -94,7 +95,7 @@ _SAFE = (
 """Functions that keep nothing of what they are given, nor return it."""
 _ARRAYS = {
     "insert": 3, "median": 1, "trace": 1, "nansum": 1, "nanmean": 1, "ptp": 1,
-    "take_along_axis": 2, "unravel_index": 1, "einsum": 6, "meshgrid": 4, "histogram": 1,
+    "take_along_axis": 2, "unravel_index": 1, "einsum": 6, "meshgrid": 4,
     "polyfit": 3, "select": 2, "unique": 1, "ix_": 4, "frombuffer": 0,
 }  # fmt: skip
 
@@ -148,6 +149,7 @@ def _own() -> dict[str, Any]:
     names["outer"] = at_once(np.outer, ufuncs.outer, PAIRS, arrays=2, first=True)
     for name, arrays in _LOOKUPS.items():
         names[name] = at_once(getattr(np, name), getattr(lookup, name), SEARCHES, arrays)
+    names["histogram"] = at_once(np.histogram, tallies.histogram, SEARCHES)
     names["vectorize"] = vectorize
     names |= {name: Subscripted(getattr(np, name)) for name in ("mgrid", "ogrid", "r_", "c_")}
     names |= {alias: names[name] for alias, name in _ALIASES.items()}

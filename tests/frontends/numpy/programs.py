@@ -152,7 +152,8 @@ class Program:
             (2, self.read), (4, self.reduce), (3, self.where), (3, self.into), (1, self.compare),
             (4, self.function), (2, self.convert), (1, self.overlapping), (4, self.fancy),
             (3, self.at), (2, self.listed), (4, self.joined), (4, self.workunit),
-            (3, self.reduce_rows), (3, self.reduce_short), (3, self.lookup), (2, self.filled),
+            (3, self.reduce_rows), (3, self.reduce_short), (3, self.lookup), (2, self.tally),
+            (2, self.filled),
             (5, self.selections),
         ]  # fmt: skip
         weights = [weight for weight, _ in kinds]
@@ -685,6 +686,22 @@ class Program:
                 t[...] = 1
 
             self.do("the table is another", change, table)
+
+    def tally(self) -> None:
+        """A histogram, of which counts, or sums of weights, and edges are kept."""
+        x = self.pick()
+        bins = self.random.choice([1, 2, 3, 10])
+        ends = self.random.choice([None, None, (-2, 3), (0.25, 1.5), (1, 1)])
+        more = {"density": True} if self.random.random() < 0.1 else {}
+        y = self.pick() if self.random.random() < 0.3 else None
+        for which in (0, 1):
+
+            def count(m: Any, a: Any, *weights: Any, which: int = which) -> Any:
+                given = {"weights": weights[0]} if weights else {}
+                return m.histogram(a, bins, ends, **more, **given)[which]
+
+            arrays = (x,) if y is None else (x, y)
+            self.keep(f"histogram {bins} {ends} of {self.name(x)}", count, False, *arrays)
 
     def reduced(self, x: Both, name: str, axis: Any, keepdims: bool) -> None:
         more: dict[str, Any] = {"keepdims": True} if keepdims else {}
