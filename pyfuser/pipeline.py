@@ -132,6 +132,7 @@ PLAN_STEPS = (
     Step("no-gain", "NumPy computes what kernels would make no faster"),
     Step("short-rows", "NumPy's reductions of few elements each are operations on whole arrays"),
     Step("lookup", "NumPy's `searchsorted`, `digitize` and `interp` are recorded"),
+    Step("strided", "NumPy's columns are recorded sooner, four trips of a loop in one trace"),
     Step("tallies", "NumPy's `histogram` with bins of one width is recorded"),
     Step("keep-rows", "NumPy's calls on arrays that are rolled have as many axes as the rolls"),
     Step("guarded-selections", "NumPy's `x[m] = f(x[m])` is computed in place, nothing gathered"),

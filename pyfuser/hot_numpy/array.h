@@ -13,6 +13,7 @@ typedef struct {
     struct { Py_ssize_t devices; } u;
     struct { Py_ssize_t most, costly, sure; } l;
     Py_ssize_t middle;  /* elements from which operations that come often are recorded */
+    Py_ssize_t strided;  /* how many side by side take as long as one of `are_strided` */
 } Known;
 
 extern Known K;
@@ -58,23 +59,23 @@ static inline Py_ssize_t size_of(PyObject *array)
     return size;
 }
 
-enum { LINE = 64 /* bytes that processors fetch at once */, APART = 4 };
+enum { LINE = 64 };  /* bytes that processors fetch at once */
 
 /* Whether each element lies in a cache line of its own, as those of a matrix' column do. */
-static inline int are_apart(PyObject *array)
+static inline int are_strided(PyObject *array)
 {
     Numpys *a = (Numpys *)array;
-    int apart = 0;
+    int strided = 0;
     for (int n = 0; n < a->nd; n++) {
         if (a->dimensions[n] < 2) continue;
         if (a->strides[n] < LINE && a->strides[n] > -LINE) return 0;
-        apart = 1;
+        strided = 1;
     }
-    return apart;
+    return strided;
 }
 
 /* As many elements side by side as take NumPy as long. */
-static inline Py_ssize_t weight_of(PyObject *array) { return size_of(array) * (are_apart(array) ? APART : 1); }
+static inline Py_ssize_t weight_of(PyObject *array) { return size_of(array) * (are_strided(array) ? K.strided : 1); }
 
 /* From how many elements something may be recorded. */
 static inline Py_ssize_t lazy_from(int costly)

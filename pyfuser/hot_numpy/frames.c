@@ -2,7 +2,7 @@
 #include "record.h"
 #include <string.h>
 
-enum { LOOP_CALLS = 16, MOST_CALLS = 48, TRIPS_APART = 4 };
+enum { LOOP_CALLS = 16, MOST_CALLS = 48, TRIPS_STRIDED = 4 };
 
 int last_instruction(PyFrameObject *frame)
 {
@@ -57,8 +57,8 @@ PyObject *caller_of(PyFrameObject *frame)
     return found;
 }
 
-/* As record.end_trip; -1: an error. apart: whether elements lie apart. */
-int end_trip(PyObject *code, PyObject *at, PyObject *caller, int apart)
+/* As record.end_trip; -1: an error. strided: see are_strided. */
+int end_trip(PyObject *code, PyObject *at, PyObject *caller, int strided)
 {
     PyObject *calls = SLOT(K.tracer, K.t.calls);
     Py_ssize_t count = PyList_GET_SIZE(calls);
@@ -72,7 +72,7 @@ int end_trip(PyObject *code, PyObject *at, PyObject *caller, int apart)
         if (SLOT(call, P.call.code) != code || PyLong_AsLong(SLOT(call, P.call.at)) != place) continue;
         int same = !Py_IS_TYPE(call, P.recorded) || PyObject_RichCompareBool(SLOT(call, P.call.caller), caller, Py_EQ);
         if (same < 0) return -1;
-        if (!same || (apart && count < MOST_CALLS && ++trips < TRIPS_APART)) continue;
+        if (!same || (strided && count < MOST_CALLS && ++trips < TRIPS_STRIDED)) continue;
         PyObject *done = PyObject_CallOneArg(P.flush, P.why_loop);
         Py_XDECREF(done);
         return done == NULL ? -1 : 0;

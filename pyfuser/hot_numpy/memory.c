@@ -168,7 +168,7 @@ PyMODINIT_FUNC PyInit__numpy(void)
 {
     PyObject *module = PyModule_Create(&MODULE);
     if (module == NULL || add_functions(module) < 0 || PyModule_AddFunctions(module, RECORDING) < 0 || PyModule_AddFunctions(module, CLASSES) < 0
-        || PyModule_AddIntConstant(module, "INTERFACE", 11) < 0) {
+        || PyModule_AddIntConstant(module, "INTERFACE", 12) < 0) {
         Py_XDECREF(module);
         return NULL;
     }

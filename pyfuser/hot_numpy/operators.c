@@ -375,7 +375,7 @@ static int records_copy(PyObject *x, PyObject *key, PyObject *value)
         target = part_of_region(x, key);
     } else {
         int pending = is_pending(x) || (IS_OURS(value) && is_pending(value));
-        if (!pending && APART * size_of(array) < MIDDLE) return 0;
+        if (!pending && K.strided * size_of(array) < MIDDLE) return 0;
         Py_INCREF(array);
         PyObject *part = PyObject_GetItem(array, key);
         Py_DECREF(array);

@@ -151,25 +151,25 @@ static int rank_of(const Place *place)
 }
 
 /* Whether each element lies in a cache line of its own. */
-static int lie_apart(const Place *place)
+static int is_strided(const Place *place)
 {
-    if (place->array != NULL) return are_apart((PyObject *)place->array);
+    if (place->array != NULL) return are_strided((PyObject *)place->array);
     PyObject *strides = PyTuple_GET_ITEM(place->region, 2);
-    int apart = 0;
+    int strided = 0;
     for (int axis = 0; axis < rank_of(place); axis++) {
         if (PyLong_AsSsize_t(PyTuple_GET_ITEM(PyTuple_GET_ITEM(place->region, 3), axis)) < 2) continue;
         const Py_ssize_t stride = PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, axis));
         if (stride < LINE && stride > -LINE) return 0;
-        apart = 1;
+        strided = 1;
     }
-    return apart;
+    return strided;
 }
 
 /* Find the number of elements of the result and, roughly, the bytes that it moves; 0: it has none. */
 static int measure(Plan *plan, const Place *places, int given, const Place *target)
 {
     Py_ssize_t extents[MOST_AXES] = {0}, size = 1;
-    int rank = 0, apart = 0;
+    int rank = 0, strided = 0;
     Py_ssize_t itemsize = 0, widest = 0;  /* of all operands; and of the result, as far as is known */
     for (int n = 0; n <= given; n++) {
         const Place *place = n < given ? &places[n] : target;
@@ -178,9 +178,9 @@ static int measure(Plan *plan, const Place *places, int given, const Place *targ
         if (own > MOST_AXES) return 0;
         rank = own > rank ? own : rank;
         const int type = place->array == NULL ? TYPES : type_of(place->array);
-        const int alone = lie_apart(place);
+        const int alone = is_strided(place);
         const Py_ssize_t own_bytes = alone ? LINE : type < TYPES ? BYTES[type] : 8;
-        apart |= alone;
+        strided |= alone;
         itemsize += n < given ? own_bytes : 0;
         widest = own_bytes > widest ? own_bytes : widest;
         for (int axis = 0; axis < own; axis++) {
@@ -193,7 +193,7 @@ static int measure(Plan *plan, const Place *places, int given, const Place *targ
     for (int axis = 0; axis < rank; axis++)
         if (__builtin_mul_overflow(size, extents[axis], &size)) return 0;
     plan->size = size;
-    plan->weight = apart ? APART * size : size;
+    plan->weight = strided ? K.strided * size : size;
     plan->bytes = size * (itemsize + widest) * (plan->costly ? 4 : 1);  /* such a function takes NumPy that much longer */
     return rank > 0;
 }

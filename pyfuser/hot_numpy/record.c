@@ -246,8 +246,8 @@ static PyObject *bind_recording(PyObject *module, PyObject *args)
 {
     PyObject *api, *owner, *operations, *numpys_float, *integers;
     hot = NULL;
-    if (!PyArg_ParseTuple(args, "OOOOOO!O!OOOO(OOOO)(OO)(LnLL)(OOOOO!O!)", &api, &P.recorded, &owner, &P.allocation, &P.region, &PyDict_Type, &operations, &PyDict_Type, &recorded_for,
-                          &P.state, &P.state_default, &P.sites, &P.space, &P.plan, &P.number, &P.region_of, &P.flush, &P.why_read, &P.why_loop, &P.lost, &K.middle, &ripe_from, &P.kind,
+    if (!PyArg_ParseTuple(args, "OOOOOO!O!OOOO(OOOO)(OO)(LnnLL)(OOOOO!O!)", &api, &P.recorded, &owner, &P.allocation, &P.region, &PyDict_Type, &operations, &PyDict_Type, &recorded_for,
+                          &P.state, &P.state_default, &P.sites, &P.space, &P.plan, &P.number, &P.region_of, &P.flush, &P.why_read, &P.why_loop, &P.lost, &K.middle, &K.strided, &ripe_from, &P.kind,
                           &P.float64, &P.float32, &numpys_float, &P.numpys_single, &PyTuple_Type, &integers, &PyTuple_Type, &P.kinds))
         return NULL;
     for (Py_ssize_t n = 0; n < INTEGERS && n < PyTuple_GET_SIZE(integers); n++)

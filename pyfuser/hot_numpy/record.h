@@ -84,4 +84,4 @@ int last_instruction(PyFrameObject *frame);
 PyFrameObject *program_frame(void);
 int is_lost(PyObject *code, PyObject *at, PyObject *shape);
 PyObject *caller_of(PyFrameObject *frame);
-int end_trip(PyObject *code, PyObject *at, PyObject *caller, int apart);
+int end_trip(PyObject *code, PyObject *at, PyObject *caller, int strided);

@@ -22,7 +22,7 @@ from pyfuser.support.caches import Table
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import GPU_SPACES, Call
 from pyfuser.trace.gate import Overtaken
-from pyfuser.trace.memory import LINE, Region, lie_apart
+from pyfuser.trace.memory import LINE, Region, are_strided
 from pyfuser.trace.shape import TraceShape
 from pyfuser.trace.tracer import Tracer, nothing_to_settle
 from pyfuser.tuning.thresholds import NOW
@@ -196,7 +196,7 @@ def _bytes(calls: Sequence[Call]) -> int:
 
 def _moved(region: Region) -> int:
     """The bytes that each element moves."""
-    return LINE if lie_apart(region.shape, region.strides) else region.dtype.size
+    return LINE if are_strided(region.shape, region.strides) else region.dtype.size
 
 
 def run(calls: list[Call], tracer: Tracer) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.support.extension import HOT
+from pyfuser.support.passes import left_out
 from pyfuser.trace import images, pool
 from pyfuser.trace.exports import FOR_GOOD, LOCK, Export
 from pyfuser.trace.images import USE, Image
@@ -372,10 +373,10 @@ LINE = 64
 """Bytes that processors fetch at once."""
 
 
-def lie_apart(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether each of several elements lies in a cache line of its own, as in a matrix' column."""
+def are_strided(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether several elements are a cache line or more apart, as those of a matrix' column."""
     steps = [abs(step) for step, extent in zip(strides, shape, strict=True) if extent > 1]
-    return bool(steps) and min(steps) >= LINE
+    return bool(steps) and min(steps) >= LINE and not left_out("strided")
 
 
 def contiguous(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

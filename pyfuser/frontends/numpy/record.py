@@ -30,7 +30,7 @@ from pyfuser.support.caches import Table
 from pyfuser.support.extension import NUMPY
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Argument
-from pyfuser.trace.memory import Allocation, Handle, Region, lie_apart
+from pyfuser.trace.memory import Allocation, Handle, Region, are_strided
 from pyfuser.trace.pool import most_memory
 from pyfuser.trace.reason import Reason
 
@@ -45,9 +45,9 @@ planning a long one takes long. Shorter ones go on for several trips."""
 MOST_CALLS = 48
 """Calls after which a trace ends where one of them comes again, wherever the loop begins."""
 
-TRIPS_APART = 4
-"""Trips of a trace, if not too many calls, where the elements lie apart, as those of columns do:
-then cache lines are fetched for several elements."""
+TRIPS_STRIDED = 4
+"""Trips of a trace, if not too many calls, of operands whose elements are a cache line or
+more apart, as those of columns are: then lines are fetched for several elements."""
 
 
 def record(
@@ -98,7 +98,7 @@ def record(
             if not (pending or SPACE.device) and is_lost(site):
                 return None
         if not due:
-            end_trip(frame, entry.apart)
+            end_trip(frame, entry.strided)
         if target is None:
             return _fresh(entry, values, frame, state)
         _into(entry, values, target, frame, state)
@@ -190,8 +190,8 @@ def _numbers(entry: Entry, values: list[Any]) -> bool:
 class Entry:
     """How an operation on operands of certain types and places is recorded.
 
-    numbers: the places of operands that are numbers, and the types that they get. apart: whether
-    elements of an array lie apart.
+    numbers: the places of operands that are numbers, and the types that they get. strided:
+    whether an array's elements are a cache line or more apart.
     """
 
     operation: Operation
@@ -199,7 +199,7 @@ class Entry:
     layout: Layout
     recipe: Recipe
     numbers: tuple[tuple[int, DType], ...]
-    apart: bool
+    strided: bool
 
 
 _ENTRIES: Table[Any, Entry | None] = Table("recorded NumPy operations by operands", 4096)
@@ -256,8 +256,8 @@ def _entry(
         return None
     recipe = _recipe(operation, resolution, layout, values, masked, out is None)
     arrays = places if out is None else (*places, out)
-    apart = any(lie_apart(*placed) for placed in arrays)
-    return Entry(operation, resolution, layout, recipe, numbers, apart)
+    strided = any(are_strided(*placed) for placed in arrays)
+    return Entry(operation, resolution, layout, recipe, numbers, strided)
 
 
 def _recipe(
@@ -322,11 +322,11 @@ def formed(region: Region, form: Form) -> Region:
     return Region(region.buffer, region.offset, strides, form.shape, region.dtype)
 
 
-def end_trip(frame: FrameType, apart: bool = False) -> None:
+def end_trip(frame: FrameType, strided: bool = False) -> None:
     """Before a call is recorded: run the trace if a loop begins again.
 
     That is where an instruction comes again, called from the same one, after an instruction that
-    stands behind it or in another function. apart: whether elements of its operands lie apart.
+    stands behind it or in another function. strided: see `Entry`.
     """
     calls = TRACER.calls
     if len(calls) >= LOOP_CALLS:
@@ -339,7 +339,7 @@ def end_trip(frame: FrameType, apart: bool = False) -> None:
             call.at == at and call.code is code and getattr(call, "caller", caller) == caller
             for call in calls
         )
-        if trips >= (TRIPS_APART if apart and len(calls) < MOST_CALLS else 1):
+        if trips >= (TRIPS_STRIDED if strided and len(calls) < MOST_CALLS else 1):
             TRACER.flush(LOOP)
 
 

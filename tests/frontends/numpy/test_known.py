@@ -322,7 +322,7 @@ def test_columns_are_recorded_sooner_and_several_in_a_trace(
     monkeypatch.setattr(LIMITS, "sure", 1 << 20)
     recorded, traces = columns(known.MIDDLE // 4, 2)
     assert recorded == 12 * 6
-    assert traces == [6 * record.TRIPS_APART] * 2
+    assert traces == [6 * record.TRIPS_STRIDED] * 2
 
 
 def test_few_columns_are_not_recorded(soon: None, monkeypatch: pytest.MonkeyPatch) -> None:
