@@ -137,12 +137,14 @@ def test_other_memory_of_the_same_kind_is_taken() -> None:
 def test_rows_are_taken() -> None:
     table, y = pk.View([4, N], pk.double), view(*[0.0] * N)
     table[:] = np.arange(4.0 * N).reshape(4, N)
-    step = pyfuser.capture(lambda y, x: pk.parallel_for(N, add, y=y, x=x))
+    added = Counted(lambda y, x: pk.parallel_for(N, add, y=y, x=x))
+    step = pyfuser.capture(added)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for k in (1, 3, 1, 0, 2, 3, 3):
             step(y, table[k])
             step(table[k], y)
+    assert added.runs < 4
     expected, rows = np.zeros(N), np.arange(4.0 * N).reshape(4, N)
     for k in (1, 3, 1, 0, 2, 3, 3):
         expected += rows[k]

@@ -178,7 +178,7 @@ static int measure(Plan *plan, const Place *places, int given, const Place *targ
         if (own > MOST_AXES) return 0;
         rank = own > rank ? own : rank;
         const int type = place->array == NULL ? TYPES : type_of(place->array);
-        const int alone = is_strided(place);
+        const int alone = K.strided > 1 && is_strided(place);
         const Py_ssize_t own_bytes = alone ? LINE : type < TYPES ? BYTES[type] : 8;
         strided |= alone;
         itemsize += n < given ? own_bytes : 0;

@@ -199,6 +199,11 @@ def _moved(region: Region) -> int:
     return LINE if are_strided(region.shape, region.strides) else region.dtype.size
 
 
+def _held(call: Call) -> int:
+    """The bytes of its arguments."""
+    return sum(prod(a.shape) * a.dtype.size for a in call.arguments if type(a) is Region)
+
+
 def run(calls: list[Call], tracer: Tracer) -> None:
     """Run the calls in order; each is forgotten when it has run.
 
@@ -230,7 +235,7 @@ def run(calls: list[Call], tracer: Tracer) -> None:
                 raise
             if len(ran) < len(done):
                 raise Overtaken
-            if len(done) >= AT_A_TIME or _bytes((call,)) >= SETTLED:
+            if len(done) >= AT_A_TIME or _held(call) >= SETTLED:
                 tracer.settle()
                 tracer.settle = partial(_forget, done, ran, tracer)
     finally:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,8 @@ import numpy as np
 from pyfuser.frontends.numpy import apply
 from pyfuser.frontends.numpy.expressions import Code, cast, number
 from pyfuser.frontends.numpy.fallbacks import function_of
-from pyfuser.frontends.numpy.layout import c_strides, is_c_order, layout_of_call
+from pyfuser.frontends.numpy.layout import c_strides, layout_of_call
+from pyfuser.frontends.numpy.lookup import SEARCH
 from pyfuser.frontends.numpy.memory import host, is_away, unmade, usable
 from pyfuser.frontends.numpy.record import caller_of, end_trip, formed, is_due, program_frame
 from pyfuser.frontends.numpy.spaces import SPACE
@@ -50,7 +52,7 @@ from pyfuser.ir.nodes import (
     Update,
     Workunit,
 )
-from pyfuser.runtime.first_tier import DirectCall, Step
+from pyfuser.runtime.first_tier import DirectCall, Step, is_lost
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
 from pyfuser.support.passes import left_out
@@ -59,13 +61,15 @@ from pyfuser.trace.memory import Region
 MOST_BINS = 1 << 12
 """Bins whose tables stay in cache."""
 
-TALLY = 16
-"""Elements that NumPy adds up while it finds the bin of one."""
+TALLY = SEARCH
+"""Elements that NumPy adds up while it finds the bin of one, at least."""
 
 BLOCK = 1 << 16
 """Elements whose weights NumPy adds up apart."""
 
 EXACT = 1 << 53
+
+_MAX_INDEX = (1 << 31) - 1 - BLOCK
 
 I32, I64, F32, F64 = DType.INT32, DType.INT64, DType.FLOAT32, DType.FLOAT64
 
@@ -100,7 +104,13 @@ class RecordedTally(DirectCall):
         return TALLY
 
     def compute(self, step: Step) -> None:
-        step(partial(self.numpys, *(a.array() for a in self.arguments if type(a) is Region)))
+        arrays = (a.array() for a in self.arguments if type(a) is Region)
+        step(partial(_compute, self.numpys, *arrays))
+
+
+def _compute(numpys: Any, *arrays: Any) -> None:
+    with np.errstate(all="ignore"):  # as kernels, which do not warn
+        numpys(*arrays)
 
 
 def _counted(bins: int, ends: Any, counts: Any, x: Any, edges: Any) -> None:
@@ -143,11 +153,15 @@ def _tallied(a: Any, bins: int, ends: Any, weights: Any) -> Any:
         return None
     if left_out("tallies") or not recording() or is_loud(errors()) or SPACE.device:
         return None
+    frame = program_frame(sys._getframe(2))
     with TRACER.lock:
         region = usable(a)
         if region is None or region.dtype.is_complex or region.dtype is DType.BOOL:
             return None
-        if not is_due(TALLY * a.size, is_away(region.buffer)):
+        pending = is_away(region.buffer)
+        if not is_due(TALLY * a.size, pending) or (
+            not pending and _is_lost(frame, a, bins, weights)
+        ):
             return None
         if weights is not None and not _are_weights(weights, region):
             return None
@@ -156,6 +170,7 @@ def _tallied(a: Any, bins: int, ends: Any, weights: Any) -> Any:
             ends = a.min(), a.max()
         elif not _are_numbers(ends) or region.dtype in (I64, DType.UINT64):
             return None
+        ends = tuple(ends)
         known = _bins(region.dtype, bins, ends, whole)
         region = usable(a)  # reading the ends has run it
         if known is None or region is None:
@@ -164,11 +179,17 @@ def _tallied(a: Any, bins: int, ends: Any, weights: Any) -> Any:
         table = usable(adopt(edges.copy()))
         if table is None:
             return None
+        end_trip(frame)
         if weights is None:
-            counts = _count(region, table, kinds, numbers, ends)
+            counts = _count(region, table, kinds, numbers, ends, frame)
         else:
-            counts = _weigh(region, weights, table, kinds, numbers, ends)
+            counts = _weigh(region, weights, table, kinds, numbers, ends, frame)
         return None if counts is None else (counts, edges)
+
+
+def _is_lost(frame: FrameType, a: Any, bins: int, weights: Any) -> bool:
+    shape = (bins,) if weights is None else (-(-a.size // BLOCK), bins)
+    return is_lost((frame.f_code, ~frame.f_lasti, shape))
 
 
 def _are_numbers(ends: Any) -> bool:
@@ -185,7 +206,10 @@ def _bins(own: DType, count: int, ends: Any, whole: bool) -> Any:
     The numbers are the ends, the first edge, the distance of the outer ones, how many bins.
     """
     first, last = ends
-    if not (np.isfinite(first) and np.isfinite(last)):
+    try:
+        if not (np.isfinite(first) and np.isfinite(last)):
+            return None
+    except TypeError:  # an integer that NumPy has no type for
         return None
     if own.is_integer and max(abs(float(first)), abs(float(last))) > EXACT:
         return None
@@ -219,26 +243,37 @@ def _distance(low: Any, high: Any) -> Any:
     """In the type that NumPy takes; of signed integers in an unsigned one."""
     kind = np.result_type(high, low)
     if kind.kind == "i":
-        return np.dtype(f"u{kind.itemsize}").type(int(high) - int(low))
+        ends = np.asarray(high, kind), np.asarray(low, kind)
+        return np.subtract(*ends, casting="unsafe", dtype=f"u{kind.itemsize}")
     return np.subtract(high, low, dtype=kind)
 
 
-def _count(region: Region, table: Region, kinds: Bins, numbers: Any, ends: Any) -> Any:
+def _count(
+    region: Region, table: Region, kinds: Bins, numbers: Any, ends: Any, frame: FrameType
+) -> Any:
     placed = region.shape, region.strides
     layout = layout_of_call((placed,), None, region.dtype.size, True)
     if layout is None or max(layout.extents) > _MAX_INDEX:
         return None
     (form,) = layout.forms
+    if len(form.axes) < len(layout.extents):
+        return None  # an element counts several times
     bins = numbers[-1]
     target, owner = unmade((bins,), (8,), I64)
     unit = _counting(kinds, form.axes, len(layout.extents))
     given = target, formed(region, form), table, *numbers
-    _record(layout.extents, unit, given, partial(_counted, bins, ends))
+    _record(layout.extents, unit, given, partial(_counted, bins, ends), frame)
     return of_region(target, owner)
 
 
 def _weigh(
-    region: Region, weights: Any, table: Region, kinds: Bins, numbers: Any, ends: Any
+    region: Region,
+    weights: Any,
+    table: Region,
+    kinds: Bins,
+    numbers: Any,
+    ends: Any,
+    frame: FrameType,
 ) -> Any:
     other = usable(weights)
     if other is None:
@@ -249,31 +284,33 @@ def _weigh(
     sums, _owner = unmade((blocks, bins), c_strides((blocks, bins), 8), F64)
     target, owner = unmade((bins,), (kind.size,), kind)
     given = sums, x, each, table, *numbers
-    _record((blocks,), _weighing(kinds, kind), given, partial(_weighed, bins, ends))
-    _record((bins,), _adding(kind), (target, sums), _added)
+    _record((blocks,), _weighing(kinds, kind), given, partial(_weighed, bins, ends), frame)
+    _record((bins,), _adding(kind), (target, sums), _added, frame)
     return of_region(target, owner)
 
 
-_MAX_INDEX = (1 << 31) - 1 - BLOCK
-
-
 def _are_weights(weights: Any, region: Region) -> bool:
-    """Whether kernels add them up, which take elements in the order of their indices."""
+    """Whether kernels add them up, for which all elements are one row in the order of indices."""
     if type(weights) is not KIND.array or weights.shape != region.shape:
         return False
     other = usable(weights)
     if other is None or other.dtype not in (F32, F64) or weights.size > _MAX_INDEX:
         return False
-    return all(is_c_order(given.shape, given.strides) for given in (region, other))
+    return all(
+        len(given.shape) == 1 or given.strides == c_strides(given.shape, given.dtype.size)
+        for given in (region, other)
+    )
 
 
 def _row(region: Region, size: int) -> Region:
+    if len(region.shape) == 1:
+        return region
     return Region(region.buffer, region.offset, (region.dtype.size,), (size,), region.dtype)
 
 
-def _record(extents: tuple[int, ...], unit: Workunit, arguments: Any, numpys: Any) -> None:
-    frame = program_frame(sys._getframe(1))
-    end_trip(frame)
+def _record(
+    extents: tuple[int, ...], unit: Workunit, arguments: Any, numpys: Any, frame: FrameType
+) -> None:
     call = RecordedTally(
         "for", space_of(extents), unit, arguments, None, None, frame.f_code, ~frame.f_lasti
     )

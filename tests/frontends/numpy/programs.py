@@ -693,7 +693,9 @@ class Program:
         bins = self.random.choice([1, 2, 3, 10])
         ends = self.random.choice([None, None, (-2, 3), (0.25, 1.5), (1, 1)])
         more = {"density": True} if self.random.random() < 0.1 else {}
-        y = self.pick() if self.random.random() < 0.3 else None
+        y = self.random.choice([None, None, x, self.pick()])
+        if self.random.random() < 0.3:
+            y = self.do("weights", lambda m, a: a * 0.5 + 1, x)
         for which in (0, 1):
 
             def count(m: Any, a: Any, *weights: Any, which: int = which) -> Any:
