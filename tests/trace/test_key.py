@@ -194,8 +194,8 @@ def test_where_memory_begins_is_known_of_what_is_fresh_or_temporary(kind: str) -
         recorded(Scenario((part, Memory("view", fresh=False)), (Made("added", 0, 1),)))
         for part in (memory, moved)
     )
-    assert (first == second) == (kind == "alive")
-    assert (first[0] == second[0]) == (first[1] == second[1] or HOT is None) == (kind == "alive")
+    assert (first == second) == (first[0] == second[0]) == (kind == "alive")
+    assert HOT is None or (first[1] == second[1]) == (kind == "alive")
 
 
 def test_how_far_apart_parts_of_one_memory_are_is_known() -> None:
