@@ -72,10 +72,12 @@ int end_trip(PyObject *code, PyObject *at, PyObject *caller, int strided)
         if (SLOT(call, P.call.code) != code || PyLong_AsLong(SLOT(call, P.call.at)) != place) continue;
         int same = !Py_IS_TYPE(call, P.recorded) || PyObject_RichCompareBool(SLOT(call, P.call.caller), caller, Py_EQ);
         if (same < 0) return -1;
-        if (!same || (strided && count < MOST_CALLS && ++trips < TRIPS_STRIDED)) continue;
-        PyObject *done = PyObject_CallOneArg(P.flush, P.why_loop);
-        Py_XDECREF(done);
-        return done == NULL ? -1 : 0;
+        trips += same;
+        if (trips && !strided) break;
     }
-    return 0;
+    /* Another trip, if there is room for all of it: traces of parts of trips would not come again. */
+    if (!trips || (strided && trips < TRIPS_STRIDED && count + count / trips <= MOST_CALLS)) return 0;
+    PyObject *done = PyObject_CallOneArg(P.flush, P.why_loop);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
 }

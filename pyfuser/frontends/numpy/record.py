@@ -339,7 +339,9 @@ def end_trip(frame: FrameType, strided: bool = False) -> None:
             call.at == at and call.code is code and getattr(call, "caller", caller) == caller
             for call in calls
         )
-        if trips >= (TRIPS_STRIDED if strided and len(calls) < MOST_CALLS else 1):
+        if strided and 0 < trips < TRIPS_STRIDED:  # is there room for all of another trip?
+            trips = len(calls) + len(calls) // trips > MOST_CALLS
+        if trips:
             TRACER.flush(LOOP)
 
 

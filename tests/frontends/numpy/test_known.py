@@ -325,6 +325,22 @@ def test_columns_are_recorded_sooner_and_several_in_a_trace(
     assert traces == [6 * record.TRIPS_STRIDED] * 2
 
 
+def test_traces_of_columns_have_whole_trips(soon: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a trip has so many calls that no second one has room."""
+    monkeypatch.setattr(LIMITS, "sure", 1 << 20)
+    values = numpy.random.default_rng(0).normal(size=(known.MIDDLE // 4, 24))
+    x, lengths = np.array(values), list[int]()
+    for _ in range(4):
+        lengths.clear()
+        for k in range(1, 24):
+            a = x[:, k - 1]
+            b = a * 0.5 + a * 0.0 + a * 0.0 + a * 0.0 + a * 0.0 + a * 0.0 + a * 0.0
+            x[:, k] = b + a * 0.0 + a * 0.0 + a * 0.0 + a * 0.0 + a * 0.0 + a * 0.0
+            lengths.append(len(TRACER.calls))
+    assert lengths == [26] * 23
+    assert numpy.array_equal(numpy.asarray(x)[:, 23], values[:, 0] * 0.5**23)
+
+
 def test_few_columns_are_not_recorded(soon: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LIMITS, "sure", 1 << 20)
     assert columns(known.MIDDLE // 4 - 1, 2)[0] == 0
