@@ -172,7 +172,7 @@ def bind() -> None:
         return
     named = {**NAMED, "copy": COPY, "where": WHERE}
     operations = {method: named[name] for method, name in _OPERATORS.items()}
-    weight = STRIDED if are_strided((2,), (LINE,)) else 1  # the pass is left out
+    weight = STRIDED if are_strided((2,), (LINE,)) else 1  # where that pass is left out
     NUMPY.bind_recording(
         HOT.API, Recorded, Owner, Unmade, Region, operations, _UFUNCS, _STATE, _DEFAULT, SITES,
         SPACE, (plan, number, region_of, TRACER.flush), (READ, record.LOOP),

@@ -68,6 +68,7 @@ BLOCK = 1 << 16
 """Elements whose weights NumPy adds up apart."""
 
 EXACT = 1 << 53
+"""Integers up to here are floats of 64 bits, in which NumPy finds their bins."""
 
 _MAX_INDEX = (1 << 31) - 1 - BLOCK
 
