@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import pyfuser.support.blas  # noqa: F401  # isort: split  # before NumPy is imported
 from pyfuser.api import (
     calibrate,
     capture,

@@ -102,12 +102,24 @@ enum {
     FEW_LT, FEW_LE, FEW_EQ, FEW_NE, FEW_GT, FEW_GE, FEW_OPERATIONS
 };
 
+enum { MOST_APART = 1024 };  /* elements that `few_into` computes apart first: from there NumPy is as fast */
 int few_of(PyObject *ufunc);
 /* Types of elements. */
-enum { REAL64, REAL32, INTEGER64, INTEGER32, UNSIGNED64, UNSIGNED32, UNSIGNED8, BOOLEAN, TYPES };
+enum {
+    REAL64, REAL32, INTEGER64, INTEGER32, UNSIGNED64, UNSIGNED32, UNSIGNED8, BOOLEAN,
+    COMPLEX128, COMPLEX64, INTEGER16, UNSIGNED16, INTEGER8, TYPES  /* of which `few` computes nothing */
+};
+enum { WIDEST = 16 };  /* bytes */
 
 extern const Py_ssize_t BYTES[TYPES];
+extern PyObject *descrs[TYPES];  /* NumPy's one object for each type */
 int type_of(const Numpys *array);  /* TYPES: another one */
+int put_number(PyObject *x, int type, char *to);
+int put_index(PyObject *x, Py_ssize_t *to);
+PyObject *get_element(PyObject *array, PyObject *key);
+int share_base(PyObject *array, PyObject *other);
+int is_same(PyObject *one, PyObject *other);
+int set_element(PyObject *array, PyObject *key, PyObject *value);
 int is_where(PyObject *function);
 PyObject *few_where(PyObject *mask, PyObject *one, PyObject *other);
 PyObject *tree_sum(PyObject *module, PyObject *args);
@@ -134,6 +146,10 @@ PyObject *sliced(PyObject *x, PyObject *part);  /* steals part */
 PyObject *make_fast(PyObject *module, PyObject *plain);
 int add_functions(PyObject *module);
 PyObject *recorded(PyObject *operation, PyObject *const *operands, int given, PyObject *out);
+/* Functions of NumPy's C API, by their place in its table, which never changes. */
+enum { NEW_FROM_DESCR = 94, SET_BASE_OBJECT = 282 };
+void bind_parts(void **table);
+PyObject *part_of_array(PyObject *array, PyObject *key, Py_ssize_t most);
 PyObject *part_of_region(PyObject *x, PyObject *key);
 PyObject *reshaped(PyObject *x, PyObject *const *args, Py_ssize_t count);
 PyObject *reversed(PyObject *x);

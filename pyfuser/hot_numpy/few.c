@@ -11,7 +11,7 @@
 #include <fenv.h>
 #endif
 
-enum { AXES = 4, MOST_ELEMENTS = 2048, WIDEST = 8 };
+enum { AXES = 4, MOST_ELEMENTS = 16384 };
 
 /* One operand, or the result: of an axis along which it has one element, the stride is 0. */
 typedef struct {
@@ -145,14 +145,11 @@ static const Row ROW_OF[FEW_OPERATIONS][TYPES] = {
     [FEW_LT] = COMPARED(lt), [FEW_LE] = COMPARED(le), [FEW_EQ] = COMPARED(eq), [FEW_NE] = COMPARED(ne),
     [FEW_GT] = COMPARED(gt), [FEW_GE] = COMPARED(ge),
 };
-const Py_ssize_t BYTES[TYPES] = {8, 4, 8, 4, 8, 4, 1, 1};
+const Py_ssize_t BYTES[TYPES] = {8, 4, 8, 4, 8, 4, 1, 1, 16, 8, 2, 2, 1};
 
-static PyObject *descrs[TYPES];  /* NumPy's one object for each type */
+PyObject *descrs[TYPES];
 static PyObject *ufuncs[FEW_OPERATIONS], *where;
 static PyObject *(*new_array)(PyTypeObject *, PyObject *, int, const Py_ssize_t *, const Py_ssize_t *, void *, int, PyObject *);
-
-/* PyArray_NewFromDescr, by its place in the table of NumPy's C API, which never changes. */
-enum { NEW_FROM_DESCR = 94 };
 
 PyObject *bind_few(PyObject *module, PyObject *args)
 {
@@ -164,6 +161,7 @@ PyObject *bind_few(PyObject *module, PyObject *args)
     for (int n = 0; n < TYPES; n++) descrs[n] = Py_NewRef(PyTuple_GET_ITEM(known, n));
     for (int n = 0; n < FEW_OPERATIONS; n++) ufuncs[n] = Py_NewRef(PyTuple_GET_ITEM(functions, n));
     *(void **)&new_array = table[NEW_FROM_DESCR];
+    bind_parts(table);
     Py_RETURN_NONE;
 }
 
@@ -180,46 +178,6 @@ int type_of(const Numpys *array)
     int n = 0;
     while (n < TYPES && array->descr != descrs[n]) n++;
     return n;
-}
-
-/* A number of Python's that is no integer. */
-static int put_real(double value, int type, char *to)
-{
-    float rounded = (float)value;
-    if (type == REAL64) *(double *)to = value;
-    if (type == REAL32) *(float *)to = rounded;
-    /* exact enough that NumPy does not warn of it */
-    return type == REAL64 || (type == REAL32 && rounded - rounded == 0 && (fabsf(rounded) >= 1e-37f || value == 0));
-}
-
-/* An integer of Python's, if it fits; as a float, if it is exact. */
-static int put_integer(PyObject *x, int type, char *to)
-{
-    int overflow;
-    long long value = PyLong_AsLongLongAndOverflow(x, &overflow);
-    if (overflow) return 0;
-    switch (type) {
-    case REAL64: *(double *)to = (double)value; return -(1LL << 53) <= value && value <= 1LL << 53;
-    case REAL32: *(float *)to = (float)value; return -(1LL << 24) <= value && value <= 1LL << 24;
-    case INTEGER64: *(int64_t *)to = value; return 1;
-    case INTEGER32: *(int32_t *)to = (int32_t)value; return value == (int32_t)value;
-    case UNSIGNED64: *(uint64_t *)to = (uint64_t)value; return value >= 0;
-    case UNSIGNED32: *(uint32_t *)to = (uint32_t)value; return value == (uint32_t)value;
-    case UNSIGNED8: *(uint8_t *)to = (uint8_t)value; return value == (uint8_t)value;
-    default: return 0;
-    }
-}
-
-/* A number as an element of an array's type, if that is what NumPy makes of it. NumPy's scalars have their
-   value behind the head of the object. */
-static int put_number(PyObject *x, int type, char *to)
-{
-    if (Py_IS_TYPE(x, ((Descr *)descrs[type])->scalars)) {
-        memcpy(to, (char *)x + sizeof(PyObject), BYTES[type]);
-        return 1;
-    }
-    if (PyFloat_CheckExact(x)) return put_real(PyFloat_AS_DOUBLE(x), type, to);
-    return PyLong_CheckExact(x) && put_integer(x, type, to);
 }
 
 /* Lay an array along the axes of the result; 0: NumPy has to, or its elements are in another order. */
@@ -288,7 +246,7 @@ static int run(const Loops *loops, Row row, char *out, Py_ssize_t size)
 
 /* Prepare the loops over two operands, an array and a number among them at most; the type, or TYPES:
    that is NumPy's to compute. number: memory for the number. */
-static int prepare(Loops *loops, PyObject *one, PyObject *other, char *number, Py_ssize_t *size)
+static int prepare(Loops *loops, PyObject *one, PyObject *other, char *number, Py_ssize_t *size, Py_ssize_t most)
 {
     const Numpys *a = Py_IS_TYPE(one, K.numpys) ? (Numpys *)one : NULL;
     const Numpys *b = Py_IS_TYPE(other, K.numpys) ? (Numpys *)other : NULL;
@@ -304,10 +262,10 @@ static int prepare(Loops *loops, PyObject *one, PyObject *other, char *number, P
         const Numpys *narrow = a == NULL || b == NULL ? NULL : wider == a ? b : a;
         int at = narrow == NULL ? -1 : n - (wider->nd - narrow->nd);
         if (at >= 0 && extent == 1) extent = narrow->dimensions[at];
-        if (extent > MOST_ELEMENTS) return TYPES;
+        if (extent > most) return TYPES;
         loops->extents[n] = extent;
         *size *= extent;
-        if (*size > MOST_ELEMENTS) return TYPES;
+        if (*size > most) return TYPES;
     }
     loops->a = loops->b = (Operand){number, {0}};
     if (*size == 0 || (a != NULL && !lay(&loops->a, a, loops)) || (b != NULL && !lay(&loops->b, b, loops))) return TYPES;
@@ -321,7 +279,7 @@ PyObject *few(int operation, PyObject *one, PyObject *other)
     Loops loops;
     Py_ssize_t size;
     char number[WIDEST] __attribute__((aligned(WIDEST)));
-    int type = prepare(&loops, one, other, number, &size);
+    int type = prepare(&loops, one, other, number, &size, MOST_ELEMENTS);
     Row row = type == TYPES ? NULL : ROW_OF[operation][type];
     if (row == NULL) return NULL;
     int made_of = operation >= FEW_LT ? BOOLEAN : type;
@@ -369,7 +327,7 @@ PyObject *few_where(PyObject *mask, PyObject *one, PyObject *other)
     const Py_ssize_t size = size_of(mask);
     if (first == NULL || type_of(chosen) != BOOLEAN || !chosen->nd || size > MOST_ELEMENTS || !is_along(chosen, chosen)) return NULL;
     const int type = type_of(first);
-    if (type == TYPES || !is_along(first, chosen)) return NULL;
+    if (type > BOOLEAN || !is_along(first, chosen)) return NULL;
     if (a != NULL && b != NULL && (a->descr != b->descr || !is_along(b, chosen))) return NULL;
     if ((a == NULL || b == NULL) && !put_number(a == NULL ? one : other, type, number)) return NULL;
     Py_INCREF(descrs[type]);  /* stolen */
@@ -390,23 +348,35 @@ PyObject *few_for_tests(PyObject *module, PyObject *args)
     return made != NULL || PyErr_Occurred() ? made : Py_NewRef(Py_None);
 }
 
+#define SCATTER(type) \
+    for (Py_ssize_t n = 0; n < extent; n++, data += stride) memcpy(data, from + n * step, sizeof(type));
+static void scatter(char *data, Py_ssize_t extent, Py_ssize_t stride, const char *from, Py_ssize_t step, Py_ssize_t size)
+{
+    if (size == 8) SCATTER(uint64_t)
+    else if (size == 4) SCATTER(uint32_t)
+    else SCATTER(uint8_t)
+}
+
+/* Give all elements the value of a number. */
+static void fill(const Numpys *to, int axis, char *data, Row copy, const char *number, Py_ssize_t size)
+{
+    Py_ssize_t extent = to->dimensions[axis], stride = to->strides[axis];
+    if (axis < to->nd - 1)
+        for (Py_ssize_t n = 0; n < extent; n++, data += stride) fill(to, axis + 1, data, copy, number, size);
+    else if (stride == size) copy(number, 0, data, size, data, extent);
+    else scatter(data, extent, stride, number, 0, size);
+}
+
 static void store(const Numpys *to, int axis, char *data, const char **from, Py_ssize_t size)
 {
     Py_ssize_t extent = to->dimensions[axis], stride = to->strides[axis];
-    int last = axis == to->nd - 1;
-    if (last && stride == size) {
-        memcpy(data, *from, extent * size);
-        *from += extent * size;
+    if (axis < to->nd - 1) {
+        for (Py_ssize_t n = 0; n < extent; n++, data += stride) store(to, axis + 1, data, from, size);
         return;
     }
-    for (Py_ssize_t n = 0; n < extent; n++, data += stride) {
-        if (!last) {
-            store(to, axis + 1, data, from, size);
-            continue;
-        }
-        memcpy(data, *from, size);
-        *from += size;
-    }
+    if (stride == size) memcpy(data, *from, extent * size);
+    else scatter(data, extent, stride, *from, size, size);
+    *from += extent * size;
 }
 
 /* Whether no element of an array that was laid lies on another one. */
@@ -420,20 +390,25 @@ static int is_apart(const Numpys *array, Py_ssize_t size)
     return 1;
 }
 
-/* Into the first operand, an array: 1; 0: NumPy is to. Its elements change once all are computed, so the
-   other one may share memory with it. */
+/* Into the first operand, an array (FEW_COPY: of the other one): 1; 0: NumPy is to. Its elements change once
+   all are computed, so the other one may share memory with it. */
 int few_into(int operation, PyObject *one, PyObject *other)
 {
     Loops loops;
     Py_ssize_t size;
-    char number[WIDEST] __attribute__((aligned(WIDEST))), room[MOST_ELEMENTS * WIDEST] __attribute__((aligned(64)));
+    char number[WIDEST] __attribute__((aligned(WIDEST))), room[MOST_APART * WIDEST] __attribute__((aligned(64)));
     const char *from = room;
     const Numpys *to = (Numpys *)one;
     if (!Py_IS_TYPE(one, K.numpys) || !(to->flags & WRITEABLE)) return 0;
-    int type = prepare(&loops, one, other, number, &size);
+    const int copies = operation == FEW_COPY, fills = copies && !Py_IS_TYPE(other, K.numpys);
+    int type = prepare(&loops, copies ? other : one, copies ? one : other, number, &size, fills ? MOST_ELEMENTS : MOST_APART);
     Row row = type == TYPES ? NULL : ROW_OF[operation][type];
     if (row == NULL || loops.rank != to->nd || memcmp(loops.extents, to->dimensions, to->nd * sizeof *to->dimensions)) return 0;
     if (!is_apart(to, BYTES[type])) return 0;
+    if (fills) {
+        fill(to, 0, to->data, row, number, BYTES[type]);
+        return 1;
+    }
     coalesce(&loops);
     if (!run(&loops, row, room, BYTES[type])) return 0;
     store(to, 0, to->data, &from, BYTES[type]);

@@ -76,13 +76,17 @@ static PyObject *numpys(Binary function, PyObject *a, PyObject *b)
     return value;
 }
 
-/* Whether the result of two arrays may have that many more elements than either. */
+/* Whether the result of two arrays has that many elements, and neither does. */
 static int spread(PyObject *one, PyObject *other)
 {
     if (one == NULL || other == NULL || !Py_IS_TYPE(one, K.numpys) || !Py_IS_TYPE(other, K.numpys)) return 0;
     const Numpys *a = (Numpys *)one, *b = (Numpys *)other;
-    if ((a->nd < 2 && b->nd < 2) || size_of(one) * size_of(other) < MIDDLE) return 0;
-    return a->nd != b->nd || memcmp(a->dimensions, b->dimensions, a->nd * sizeof *a->dimensions) != 0;
+    Py_ssize_t size = 1;
+    for (int n = 1; n <= a->nd || n <= b->nd; n++) {
+        const Py_ssize_t here = n > a->nd ? 1 : a->dimensions[a->nd - n], there = n > b->nd ? 1 : b->dimensions[b->nd - n];
+        size *= here > there ? here : there;
+    }
+    return size >= MIDDLE;
 }
 
 static int few_of_method(int method)
@@ -355,9 +359,12 @@ static PyObject *get(PyObject *x, PyObject *key)
         PyObject *part = known ? part_of_region(x, key) : NULL;
         return part != NULL ? part : call2(m_getitem, x, key);
     }
+    PyObject *value = is_pending(x) ? NULL : get_element(array, key);
+    if (value != NULL || PyErr_Occurred()) return value;
     Py_INCREF(array);
-    PyObject *value = PyObject_GetItem(array, key);
-    int objects = has_objects(array);  /* of which one may be an array */
+    const int objects = has_objects(array);  /* of which one may be an array */
+    value = part_of_array(array, key, PY_SSIZE_T_MAX);
+    if (value == NULL && !PyErr_Occurred()) value = PyObject_GetItem(array, key);
     Py_DECREF(array);
     if (value == NULL) return NULL;
     if (Py_IS_TYPE(value, K.numpys) && !objects) return sliced(x, value);
@@ -377,9 +384,9 @@ static int records_copy(PyObject *x, PyObject *key, PyObject *value)
         int pending = is_pending(x) || (IS_OURS(value) && is_pending(value));
         if (!pending && K.strided * size_of(array) < MIDDLE) return 0;
         Py_INCREF(array);
-        PyObject *part = PyObject_GetItem(array, key);
+        PyObject *part = part_of_array(array, key, PY_SSIZE_T_MAX);
         Py_DECREF(array);
-        if (part != NULL && Py_IS_TYPE(part, K.numpys) && (pending || weight_of(part) >= MIDDLE))
+        if (part != NULL && (pending || weight_of(part) >= MIDDLE))
             target = sliced(x, part);
         else
             Py_XDECREF(part);
@@ -389,6 +396,21 @@ static int records_copy(PyObject *x, PyObject *key, PyObject *value)
     Py_XDECREF(target);
     Py_XDECREF(done);
     return done != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
+}
+
+/* Whether a few elements were assigned to a part of an array that has memory and nothing pending. */
+static int assigned_few(PyObject *array, PyObject *key, PyObject *value)
+{
+    PyObject *source = operand(value, limit(0));
+    const int any = source != NULL && (!Py_IS_TYPE(source, K.numpys) || share_base(array, source));
+    PyObject *part = source == NULL || !is_basic(key) ? NULL : part_of_array(array, key, any ? MIDDLE : MOST_APART);
+    if (part == NULL) {
+        PyErr_Clear();  /* it comes again */
+        return 0;
+    }
+    const int done = weight_of(part) < MIDDLE && (is_same(part, source) || few_into(FEW_COPY, part, source));
+    Py_DECREF(part);
+    return done;
 }
 
 /* Whether NumPy assigns at once; the part of large arrays that is assigned to is small. */
@@ -411,9 +433,12 @@ static int set(PyObject *x, PyObject *key, PyObject *value)
         Py_XDECREF(call2(m_delitem, x, key));
         return -1;
     }
+    PyObject *array = IS_OURS(x) ? SLOT(x, K.x.array) : NULL;
+    const int made = array != NULL && array != Py_None && SLOT(x, K.x.writeable) != Py_False && !on_devices() && !is_pending(x);
+    if (made && (set_element(array, key, value) || assigned_few(array, key, value))) return 0;
     int records = records_copy(x, key, value);
     if (records) return records < 0 ? -1 : 0;
-    PyObject *array = IS_OURS(x) ? at_once(x, PY_SSIZE_T_MAX) : NULL;
+    array = IS_OURS(x) ? at_once(x, PY_SSIZE_T_MAX) : NULL;  /* what was pending may have run */
     Py_ssize_t least = limit(0);
     int keeps = array != NULL && has_objects(array) && IS_OURS(value);  /* the array itself, not its elements */
     PyObject *source = array == NULL || keeps ? NULL : operand(value, least);

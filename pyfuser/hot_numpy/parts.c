@@ -1,4 +1,4 @@
-/* Basic subscripts of an array that has no memory yet: what NumPy makes of shape and strides. */
+/* Basic subscripts of an array, whether it has memory yet or not: what NumPy makes of shape and strides. */
 #include "array.h"
 
 enum { AXES = 32 };
@@ -7,6 +7,15 @@ typedef struct {
     Py_ssize_t offset, extents[AXES], strides[AXES];
     int rank;
 } Part;
+
+static PyObject *(*new_array)(PyTypeObject *, PyObject *, int, const Py_ssize_t *, const Py_ssize_t *, void *, int, PyObject *);
+static int (*set_base)(Numpys *, PyObject *);
+
+void bind_parts(void **table)
+{
+    *(void **)&new_array = table[NEW_FROM_DESCR];
+    *(void **)&set_base = table[SET_BASE_OBJECT];
+}
 
 static int put_axis(Part *part, Py_ssize_t extent, Py_ssize_t stride)
 {
@@ -26,17 +35,19 @@ static int put_entry(Part *part, PyObject *entry, Py_ssize_t extent, Py_ssize_t 
         part->offset += start * stride;
         return put_axis(part, count, stride * step);
     }
-    if (!PyLong_CheckExact(entry)) return 0;
-    Py_ssize_t at = PyLong_AsSsize_t(entry);
-    if (at == -1 && PyErr_Occurred()) return 0;
+    Py_ssize_t at;
+    if (!put_index(entry, &at)) return 0;
     at += at < 0 ? extent : 0;
     part->offset += at * stride;
     return at >= 0 && at < extent;
 }
 
-static int put_all(Part *part, PyObject *const *entries, Py_ssize_t count, PyObject *shape, PyObject *strides)
+/* The part that a key selects of an array; 0: as for one entry. */
+static int put_all(Part *part, PyObject *key, int rank, const Py_ssize_t *extents, const Py_ssize_t *strides)
 {
-    Py_ssize_t rank = PyTuple_GET_SIZE(shape), axis = 0, given = 0;
+    const int tuple = PyTuple_CheckExact(key);
+    PyObject *const *entries = tuple ? &PyTuple_GET_ITEM(key, 0) : &key;
+    Py_ssize_t count = tuple ? PyTuple_GET_SIZE(key) : 1, axis = 0, given = 0;
     int dots = 0;
     for (Py_ssize_t n = 0; n < count; n++) {
         given += entries[n] != Py_None && entries[n] != Py_Ellipsis;
@@ -47,15 +58,13 @@ static int put_all(Part *part, PyObject *const *entries, Py_ssize_t count, PyObj
         int end = n == count;
         Py_ssize_t skipped = (end && !dots) || (!end && entries[n] == Py_Ellipsis) ? rank - given : 0;
         for (; skipped > 0; skipped--, axis++)
-            if (!put_axis(part, PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, axis)), PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, axis))))
-                return 0;
+            if (!put_axis(part, extents[axis], strides[axis])) return 0;
         if (end || entries[n] == Py_Ellipsis) continue;
         if (entries[n] == Py_None) {
             if (!put_axis(part, 1, 0)) return 0;
             continue;
         }
-        Py_ssize_t extent = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, axis)), stride = PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, axis));
-        if (!put_entry(part, entries[n], extent, stride)) return 0;
+        if (!put_entry(part, entries[n], extents[axis], strides[axis])) return 0;
         axis++;
     }
     return 1;
@@ -102,31 +111,48 @@ static PyObject *owned_region(PyObject *x)
     return region == NULL || region == Py_None || owner == NULL || owner == Py_None ? NULL : region;
 }
 
+/* The whole of a region; 0: it has too many axes, or no elements. */
+static int put_whole(Part *part, PyObject *region)
+{
+    PyObject *shape = PyTuple_GET_ITEM(region, 3), *strides = PyTuple_GET_ITEM(region, 2);
+    *part = (Part){.offset = PyLong_AsSsize_t(PyTuple_GET_ITEM(region, 1))};
+    for (Py_ssize_t axis = 0; axis < PyTuple_GET_SIZE(shape); axis++)
+        if (!put_axis(part, PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, axis)), PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, axis)))) return 0;
+    return part->rank > 0;
+}
+
 /* As wrap.view of a part that is no element and not empty: ours (a new reference), or NULL without an
    error. */
 PyObject *part_of_region(PyObject *x, PyObject *key)
 {
     PyObject *region = owned_region(x);
-    if (region == NULL) return NULL;
-    Part part = {PyLong_AsSsize_t(PyTuple_GET_ITEM(region, 1)), {0}, {0}, 0};
-    int tuple = PyTuple_CheckExact(key);
-    PyObject *const *entries = tuple ? &PyTuple_GET_ITEM(key, 0) : &key;
-    if (!put_all(&part, entries, tuple ? PyTuple_GET_SIZE(key) : 1, PyTuple_GET_ITEM(region, 3), PyTuple_GET_ITEM(region, 2))
-        || !part.rank) {
+    Part whole, part;
+    if (region == NULL || !put_whole(&whole, region)) return NULL;
+    part = (Part){.offset = whole.offset};
+    if (!put_all(&part, key, whole.rank, whole.extents, whole.strides) || !part.rank) {
         PyErr_Clear();  /* it comes again */
         return NULL;
     }
     return view_of(x, &part);
 }
 
-/* The whole of a region; 0: it has too many axes, or no elements. */
-static int put_whole(Part *part, PyObject *region)
+/* The part of an array of NumPy's that is no element and not empty, as NumPy's subscript gives it (a new
+   reference); NULL, without an error: NumPy is to find it, or it has more than `most` elements. */
+PyObject *part_of_array(PyObject *array, PyObject *key, Py_ssize_t most)
 {
-    PyObject *shape = PyTuple_GET_ITEM(region, 3), *strides = PyTuple_GET_ITEM(region, 2);
-    *part = (Part){PyLong_AsSsize_t(PyTuple_GET_ITEM(region, 1)), {0}, {0}, 0};
-    for (Py_ssize_t axis = 0; axis < PyTuple_GET_SIZE(shape); axis++)
-        if (!put_axis(part, PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, axis)), PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, axis)))) return 0;
-    return part->rank > 0;
+    const Numpys *whole = (Numpys *)array;
+    Part part = {.offset = 0};
+    if (!Py_IS_TYPE(array, K.numpys) || new_array == NULL) return NULL;
+    if (!put_all(&part, key, whole->nd, whole->dimensions, whole->strides) || !part.rank) {
+        PyErr_Clear();  /* it comes again */
+        return NULL;
+    }
+    for (int n = 0; n < part.rank; n++) most /= part.extents[n];
+    if (!most) return NULL;
+    Py_INCREF(whole->descr);  /* stolen, as the array is next */
+    PyObject *made = new_array(K.numpys, whole->descr, part.rank, part.extents, part.strides, whole->data + part.offset, whole->flags, NULL);
+    if (made != NULL && set_base((Numpys *)made, Py_NewRef(array)) < 0) Py_CLEAR(made);
+    return made;
 }
 
 /* Give axes of `extents` elements to a part whose elements lie one after the other; 0: it cannot have them. */

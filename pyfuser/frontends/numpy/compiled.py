@@ -137,6 +137,7 @@ _METHODS |= {
     if name not in _OF_CLASSES and callable(getattr(np.ndarray, name))
 }
 _METHODS |= {"__array_ufunc__": _UFUNC if NUMPY is None else NUMPY.__array_ufunc__}
+_TYPES = ("f8", "f4", "i8", "i4", "u8", "u4", "u1", "?", "c16", "c8", "i2", "u2", "i1")
 if NUMPY is not None:
     NUMPY.bind(
         ndarray, Owner, Buffer, np.integer, np.dtype, FRESH, apply.SCALARS, TRACER, USE,
@@ -144,7 +145,7 @@ if NUMPY is not None:
     )  # fmt: skip
     NUMPY.bind_few(
         numpys_api(),
-        tuple(map(np.dtype, ("f8", "f4", "i8", "i4", "u8", "u4", "u1", "?"))),
+        tuple(map(np.dtype, _TYPES)),
         (
             np.add, np.subtract, np.multiply, np.true_divide,
             np.ndarray.copy, np.negative, np.square, np.absolute, np.sqrt,
