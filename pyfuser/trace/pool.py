@@ -36,8 +36,8 @@ SPREAD = 37 << 12
 multiples of a power of two apart fall into the same sets of caches and banks of memory, which took
 1.6 times as long in a loop over a dozen of them."""
 
-STRANGE = 4
-"""Blocks of NumPy's of about a size at which one of another size takes the oldest one's place."""
+MISSED = 64
+"""Blocks of about a size that may be missing, at most: as many of NumPy's are kept."""
 
 CLASSES = 8
 """Sizes of blocks between a power of two and the next."""
@@ -68,18 +68,20 @@ class Pool:
         self.limit = limit
         self.held = 0
         self._blocks: dict[int, list[Array]] = {}
+        self._missed: dict[int, int] = {}  # blocks of each capacity that were asked for in vain
         self._order: deque[int] = deque()  # capacities, in the order the blocks came
 
     def take(self, size: int) -> Array | None:
         """A block of exactly `size` bytes, with whatever is in it."""
         room = capacity(size)
         block = self._pop(room)
-        if block is None or block.nbytes == size:
+        if block is not None and block.nbytes == size:
             return block
-        memory: Any = block.base
-        if not isinstance(memory, memoryview) or memory.nbytes < size + ALIGNMENT:
-            return None  # not made here
-        return _block(memory, size)
+        memory: Any = None if block is None else block.base
+        if isinstance(memory, memoryview) and memory.nbytes >= size + ALIGNMENT:  # made here
+            return _block(memory, size)
+        self._missed[room] = min(self._missed.get(room, 0) + 1, MISSED)
+        return None
 
     def _pop(self, room: int) -> Array | None:
         blocks = self._blocks.get(room)
@@ -93,13 +95,18 @@ class Pool:
         return block
 
     def give(self, block: Array) -> None:
-        """Keep a block that nobody else refers to."""
+        """Keep a block that nobody else refers to; one of NumPy's only in place of one that was missing.
+
+        A program may have NumPy make any number that nobody ever takes, or of ever new sizes.
+        """
         size, room = block.nbytes, capacity(block.nbytes)
         if size < SMALLEST or room > self.limit:
             return
         blocks = self._blocks.setdefault(room, [])
         if not isinstance(block.base, memoryview):
-            self._make_room(blocks, size, room)
+            if not self._missed.get(room):
+                return
+            self._missed[room] -= 1
         blocks.append(block)
         self._order.append(room)
         self.held += room
@@ -108,25 +115,10 @@ class Pool:
         while len(self._order) > 4096:
             self._order.popleft()
 
-    def _make_room(self, blocks: list[Array], size: int, room: int) -> None:
-        """Drop a block of NumPy's, which serves its own size alone, where those of others are many.
-
-        A program whose sizes change would fill the pool with them.
-        """
-        strange = [
-            block
-            for block in tuple(blocks)
-            if block.nbytes != size and not isinstance(block.base, memoryview)
-        ]
-        for n, block in enumerate(blocks):
-            if len(strange) >= STRANGE and block is strange[0]:
-                del blocks[n]
-                self.held -= room
-                return
-
     def clear(self) -> None:
         """Give everything back to the system."""
         self._blocks.clear()
+        self._missed.clear()
         self._order.clear()
         self.held = 0
 

@@ -173,12 +173,12 @@ def test_blocks_start_on_a_cache_line(size):
 def test_the_pool_is_bounded():
     small = pool.Pool(3 * SIZE)
     for _ in range(5):
-        small.give(np.zeros(SIZE, dtype=np.uint8))
+        small.give(pool.allocate(SIZE, zero=False))
     assert small.held == 3 * SIZE
-    small.give(np.zeros(SIZE * 4, dtype=np.uint8))
+    small.give(pool.allocate(SIZE * 4, zero=False))
     assert small.held == 3 * SIZE
-    small.give(np.zeros(2 * SIZE, dtype=np.uint8))
-    assert small.held <= 3 * SIZE
+    small.give(pool.allocate(2 * SIZE, zero=False))
+    assert small.held == 3 * SIZE  # the last two
 
 
 @pytest.mark.parametrize("first, second", [(0, -1), (-1, 0), (-4000, -8), (-8, -4000)])
@@ -212,6 +212,7 @@ def test_blocks_have_room_for_an_eighth_more_at_most(size: int):
 
 
 def test_a_block_of_somebody_else_serves_its_own_size_only():
+    assert pool.POOL.take(SIZE) is None
     pool.POOL.give(np.full(SIZE - 8, 7, np.uint8))
     assert pool.POOL.take(SIZE - 16) is None
     pool.POOL.give(np.full(SIZE - 8, 7, np.uint8))
@@ -220,15 +221,38 @@ def test_a_block_of_somebody_else_serves_its_own_size_only():
     assert block.all()
 
 
-def test_blocks_of_somebody_else_of_many_sizes_are_few():
+def test_as_many_blocks_of_somebody_else_are_kept_as_were_missing():
     kept = pool.Pool(1 << 40)
-    for more in range(50):
-        kept.give(np.empty(SIZE - more, np.uint8))
-    assert kept.held == pool.STRANGE * pool.capacity(SIZE)
-    assert kept.take(SIZE - 49).nbytes == SIZE - 49
     for _ in range(50):
-        kept.give(np.empty(SIZE - 49, np.uint8))
-    assert kept.held >= 50 * pool.capacity(SIZE)
+        kept.give(np.empty(SIZE, np.uint8))
+    assert kept.held == 0  # nobody asked for one
+    assert kept.take(SIZE) is kept.take(SIZE) is None
+    for _ in range(50):
+        kept.give(np.empty(SIZE, np.uint8))
+    assert kept.held == 2 * pool.capacity(SIZE)
+    assert kept.take(SIZE).nbytes == SIZE
+    kept.give(np.empty(SIZE, np.uint8))
+    assert kept.held == pool.capacity(SIZE)
+
+
+def test_no_more_of_them_are_kept_however_many_were_missing():
+    kept = pool.Pool(1 << 40)
+    for _ in range(2 * pool.MISSED):
+        assert kept.take(SIZE) is None
+    for _ in range(2 * pool.MISSED):
+        kept.give(np.empty(SIZE, np.uint8))
+    assert kept.held == pool.MISSED * pool.capacity(SIZE)
+
+
+def test_one_of_another_size_was_missing_too():
+    kept = pool.Pool(1 << 40)
+    assert kept.take(SIZE) is None
+    kept.give(np.empty(SIZE - 1, np.uint8))
+    assert kept.take(SIZE) is None  # NumPy's serve their own size alone
+    assert kept.held == 0
+    kept.give(np.empty(SIZE, np.uint8))
+    kept.give(np.empty(SIZE, np.uint8))
+    assert kept.held == pool.capacity(SIZE)
 
 
 @pytest.mark.parametrize("size", [1 << 20, 3 << 20, 1 << 24, 48_000_000, 1 << 27])
