@@ -192,9 +192,9 @@ class CostModel:
         return self.machine.launch + seconds + self.slowed(positions)
 
 
-def cost_model(trace: TraceShape) -> CostModel:
-    """The cost model of a trace on this machine."""
-    return _cost_model(trace, machine_for(trace))
+def cost_model(trace: TraceShape, machine: Machine | None = None) -> CostModel:
+    """The cost model of a trace on this machine, or on another one."""
+    return _cost_model(trace, machine or machine_for(trace))
 
 
 def machine_for(trace: TraceShape) -> Machine:

@@ -25,6 +25,7 @@ from pyfuser.plan.plan_cache import plan_of
 from pyfuser.plan.rewrite import Option, Planner, Rewrite
 from pyfuser.support.passes import left_out
 from pyfuser.trace.shape import TraceShape
+from pyfuser.tuning.host import Machine
 
 ROUNDS = 3
 """How often what was of no use is taken back, and the rest planned anew."""
@@ -106,9 +107,9 @@ def compared(first: Option, second: Option) -> tuple[float, float]:
     return before, after
 
 
-def seconds(trace: TraceShape, plan: Plan) -> float:
-    """What the model says of all launches of a plan."""
-    return _seconds(cost_model(trace), plan, _launches(plan))
+def seconds(trace: TraceShape, plan: Plan, machine: Machine | None = None) -> float:
+    """What the model says of all launches of a plan; on another machine, if one is given."""
+    return _seconds(cost_model(trace, machine), plan, _launches(plan))
 
 
 def _launches(plan: Plan) -> list[tuple[tuple[int, ...], ...]]:

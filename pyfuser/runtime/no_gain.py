@@ -8,14 +8,18 @@ does at the speed of memory: all other operations take one thread of NumPy's lon
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
+from pyfuser.analysis.layout import byte_range
 from pyfuser.ir.nodes import Workunit
 from pyfuser.plan.plan import Plan
 from pyfuser.plan.search import seconds
 from pyfuser.runtime.budget import TooDear
 from pyfuser.support.passes import left_out
-from pyfuser.trace.shape import TraceShape
+from pyfuser.support.settings import SETTINGS
+from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
+from pyfuser.tuning.host import known
 
 ONE = frozenset({
     "copy", "negative", "absolute", "square", "invert", "logical_not",
@@ -27,8 +31,15 @@ TWO = frozenset({
 })  # fmt: skip
 """Operations of one operand, or two, that NumPy's vectors do as fast as memory allows."""
 
-RATE = 30e9
-"""Bytes a second that NumPy moves in cache; an AMD EPYC (Zen 4), one thread."""
+RATE = 90e9
+"""Bytes a second that NumPy moves in cache; an AMD EPYC with AVX-512, one thread."""
+
+ROWS = 0.5
+"""Of that, where it goes row by row."""
+
+SHARED = 1.6
+"""Times as many are moved by kernels of several threads. From memory that is so, too, where all take
+longer; so what is said of arrays in cache is the worst case for kernels."""
 
 CALL = 0.6e-6
 """Seconds that an operation of NumPy's takes on no elements."""
@@ -36,7 +47,7 @@ CALL = 0.6e-6
 RECORDED = 1.2e-6
 """Seconds to record one and to collect its arguments."""
 
-FLUSH = 8e-6
+FLUSH = 12e-6
 """Seconds of a flush around its launches."""
 
 
@@ -53,11 +64,28 @@ def has_none(given: TraceShape, trace: TraceShape, plan: Plan) -> bool:
         return False
     if any(param.sym.dtype.is_complex for call in given.calls for param in call.workunit.params):
         return False
-    numpys = 0.0
-    for call in given.calls:
-        wide = sum(param.sym.dtype.size for param in call.workunit.params if param.rank)
-        numpys += CALL + prod(call.space.end) * wide / RATE
-    return numpys < FLUSH + RECORDED * len(given.calls) + seconds(trace, plan)
+    numpys = sum(_numpys(call) for call in given.calls)
+    return numpys < FLUSH + RECORDED * len(given.calls) + _kernels(trace, plan)
+
+
+def _numpys(call: CallShape) -> float:
+    """Seconds that NumPy takes for a call."""
+    regions = [each for each in call.arguments if isinstance(each, RegionShape)]
+    wide = sum(param.sym.dtype.size for param in call.workunit.params if param.rank)
+    rate = RATE if all(map(_is_one_row, regions)) else ROWS * RATE
+    return CALL + prod(call.space.end) * wide / rate
+
+
+def _is_one_row(region: RegionShape) -> bool:
+    """Whether elements lie one after the other."""
+    low, high = byte_range(region)
+    return high - low + 1 == prod(region.shape) * region.dtype.size
+
+
+def _kernels(trace: TraceShape, plan: Plan) -> float:
+    """Seconds that the kernels of a plan take, of arrays in cache."""
+    rate = RATE * (SHARED if SETTINGS.threads > 1 else 1.0)
+    return seconds(trace, plan, replace(known().machine, bandwidth=rate))
 
 
 def _streams(workunit: Workunit) -> bool:

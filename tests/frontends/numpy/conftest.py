@@ -23,7 +23,7 @@ def at_first(monkeypatch: pytest.MonkeyPatch) -> None:
         layout.ROWS.clear()
         clear_caches()
     monkeypatch.setattr(switches.LIMITS, "sure", 1)
-    monkeypatch.setattr(no_gain, "RATE", 1.0)
+    monkeypatch.setattr(no_gain, "CALL", 1.0)
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ def test_what_comes_again_slowly_is_not_given_up(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_kernels_make_no_faster_is_computed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(no_gain, "RATE", 30e9)
+    monkeypatch.setattr(no_gain, "CALL", 0.6e-6)
     launches = COUNTERS.launches
     assert recorded(0, 40, "i4") <= 10
     assert recorded(0, 40, "i4") == 0
@@ -73,7 +73,7 @@ def test_what_kernels_make_no_faster_is_computed_at_once(monkeypatch: pytest.Mon
 
 
 def test_what_a_mask_leaves_out_is_no_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(no_gain, "RATE", 30e9)
+    monkeypatch.setattr(no_gain, "CALL", 0.6e-6)
     launches, x = COUNTERS.launches, np.full(SIZE, 0.5)
     for n in range(20):
         np.add(x, 1, out=x, where=x > 0)
@@ -82,7 +82,7 @@ def test_what_a_mask_leaves_out_is_no_stream(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_takes_numpy_longer_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(no_gain, "RATE", 30e9)
+    monkeypatch.setattr(no_gain, "CALL", 0.6e-6)
     launches, x = COUNTERS.launches, np.full(SIZE, 0.25)
     for _ in range(20):
         assert np.sqrt(x + 2.0)[0] == 1.5
@@ -131,3 +131,17 @@ def test_what_is_pending_keeps_it_recorded() -> None:
     parts = [added(x, start) for start in (0, 2)]
     assert TRACER.recorded == before + 3
     assert [part[0] for part in parts] == [2.0, 4.0]
+
+
+@pytest.mark.parametrize("rows, launched", [(10, False), (4000, True)])
+def test_kernels_of_several_threads_gain_where_there_is_much(
+    monkeypatch: pytest.MonkeyPatch, rows: int, launched: bool
+) -> None:
+    monkeypatch.setattr(no_gain, "CALL", 0.6e-6)
+    tune(monkeypatch, planned_call_bytes=5 * 3 * rows * SIZE * 8, lost_bytes=1 << 30)
+    x = np.array(numpy.zeros((rows, SIZE)))
+    launches = COUNTERS.launches
+    for _ in range(20):
+        y = np.maximum(x[1:, 1:], x[:-1, :-1])
+        assert y[0, 0] == 0.0
+    assert (COUNTERS.launches > launches) == launched
