@@ -11,7 +11,7 @@
 #include <fenv.h>
 #endif
 
-enum { AXES = 4, MOST_ELEMENTS = 16384 };
+enum { AXES = 4, MOST_ELEMENTS = 65536 };
 
 /* One operand, or the result: of an axis along which it has one element, the stride is 0. */
 typedef struct {

@@ -38,8 +38,8 @@ ROWS = 0.5
 """Of that, where it goes row by row."""
 
 SHARED = 1.6
-"""Times as many are moved by kernels of several threads. From memory that is so, too, where all take
-longer; so what is said of arrays in cache is the worst case for kernels."""
+"""Times as many are moved by kernels of several threads. From memory that is so, too, where all
+takes longer: what is said of arrays in cache is the worst case for kernels."""
 
 CALL = 0.6e-6
 """Seconds that an operation of NumPy's takes on no elements."""

@@ -95,7 +95,7 @@ class Pool:
         return block
 
     def give(self, block: Array) -> None:
-        """Keep a block that nobody else refers to; one of NumPy's only in place of one that was missing.
+        """Keep a block that nobody else refers to; one of NumPy's in place of a missing one only.
 
         A program may have NumPy make any number that nobody ever takes, or of ever new sizes.
         """

@@ -40,20 +40,25 @@ ALL_ALONG, _ONE_BY_ONE = -1, -2
 _Loop: TypeAlias = tuple[Sym, Expr]
 """The variable of a loop that counts from 0, and what it counts to."""
 
-_Part: TypeAlias = tuple[tuple[_Loop, ...], tuple[Expr, ...]]
-"""Loops, and the subscripts of a store that happens in every trip of them, in every iteration."""
+_Part: TypeAlias = tuple[int, tuple[_Loop, ...], tuple[Expr, ...]]
+"""A statement of the body by its place; loops in it, and the subscripts of a store that happens in
+every trip of them, in every iteration."""
+
+_Read: TypeAlias = tuple[int, tuple[Expr, ...]]
+"""A statement of the body by its place, and the subscripts of an element that it may read."""
 
 
 # law
 def mark_overwrites(kernel: Kernel, changing: Collection[int] = ()) -> Kernel:
     """The kernel with the places of those parameters in `overwrites`.
 
-    The view is read nowhere. In every iteration it is stored at exactly the indices, which are
-    subscripts of some axes, and at all subscripts of its other axes: in loops over their whole
-    extents, or one by one. changing: arguments whose values are not to be relied on.
+    In every iteration the view is stored at exactly the indices, which are subscripts of some axes,
+    and at all subscripts of its other axes: in loops over their whole extents, or one by one. An
+    iteration reads it at its own indices only, in statements behind those. changing: arguments
+    whose values are not to be relied on.
     """
     workunit, space = kernel.workunit, kernel.space
-    stored = _stored_only(workunit)
+    stored = _stored(workunit)
     overlapping = {sym for pair in kernel.overlaps for sym in pair}
     shapes = {param.sym: s for param, s in zip(workunit.params, kernel.shapes, strict=True)}
     others = {
@@ -70,7 +75,7 @@ def mark_overwrites(kernel: Kernel, changing: Collection[int] = ()) -> Kernel:
     found = {}
     for place, (sym, shape) in enumerate(shapes.items()):
         if sym in stored and sym not in overlapping and isinstance(shape, RegionShape):
-            axes = _axes(stored[sym], workunit.indices, shape.shape, known)
+            axes = _axes(*stored[sym], workunit.indices, shape.shape, known)
             if axes is not None and holds_box(shape.shape, space, axes):
                 found[place] = axes
     return replace(kernel, overwrites=tuple(found), along=tuple(found.values()))
@@ -115,17 +120,19 @@ def boxes_of(kernel: Kernel) -> Iterator[tuple[int, Box]]:
 # law: not None
 def _axes(
     parts: Sequence[_Part],
+    reads: Sequence[_Read],
     indices: Sequence[Sym],
     shape: tuple[int, ...],
     known: Mapping[Sym, tuple[int, ...]],
 ) -> Axes | None:
     """Where the indices stand in the subscripts of stores that write all along the other axes.
 
-    known: scalars, and the extents of views.
+    reads: of the view. known: scalars, and the extents of views.
     """
     numbers: dict[Expr, int] = {Read(sym): n for n, sym in enumerate(indices)}
     written: dict[Axes, set[tuple[int, ...]]] = {}
-    for loops, subscripts in parts:
+    last: dict[Axes, int] = {}  # the place of the last one of these stores
+    for place, loops, subscripts in parts:
         trips: dict[Expr, int] = {Read(sym): _value(stop, known) for sym, stop in loops}
         if not all(0 < n <= _NARROW for n in trips.values()):
             continue
@@ -143,11 +150,22 @@ def _axes(
         else:
             if sorted(axis for axis in axes if axis >= 0) == [*numbers.values()]:
                 written.setdefault(tuple(axes), set()).add(tuple(single))
+                last[tuple(axes)] = place
     for kinds, singles in written.items():
         wanted = (n for axis, n in zip(kinds, shape, strict=True) if axis == _ONE_BY_ONE)
-        if len(singles) == prod(wanted):
+        if len(singles) == prod(wanted) and _reads_own(reads, last[kinds], kinds, numbers):
             return tuple([max(axis, ALL_ALONG) for axis in kinds])
     return None
+
+
+# law
+def _reads_own(reads: Sequence[_Read], last: int, kinds: Axes, numbers: Mapping[Expr, int]) -> bool:
+    """Whether iterations read what they stored themselves alone, behind the last of the stores."""
+    return all(
+        place > last
+        and all(numbers.get(at) == n for at, n in zip(subscripts, kinds, strict=True) if n >= 0)
+        for place, subscripts in reads
+    )
 
 
 def _value(e: Expr, known: Mapping[Sym, tuple[int, ...]]) -> int:
@@ -164,8 +182,8 @@ def _value(e: Expr, known: Mapping[Sym, tuple[int, ...]]) -> int:
 
 @cached(1024)
 # law
-def _stored_only(workunit: Workunit) -> dict[Sym, list[_Part]]:
-    """Views whose elements nothing reads, with the stores to them that always happen."""
+def _stored(workunit: Workunit) -> dict[Sym, tuple[list[_Part], list[_Read]]]:
+    """Views with the stores to them that always happen, and all reads of them."""
     body = workunit.body
     changing = assigned(body)
     if not changing.isdisjoint(workunit.indices):
@@ -173,13 +191,19 @@ def _stored_only(workunit: Workunit) -> dict[Sym, list[_Part]]:
     stable = stable_locals(body)
     given = (a.last_pass for a in workunit.accumulators)
     flags = [Read(flag) for flag in given if flag is not None and flag not in changing]
-    found: dict[Sym, list[_Part]] = {}
-    for loops, store in _always(body, flags, (), changing):
-        counted = tuple([(loop.sym, _simple(loop.stop, stable)) for loop in loops])
-        part = counted, tuple([_simple(index, stable) for index in store.indices])
-        found.setdefault(store.view, []).append(part)
-    read = {access.view for access in accesses(body) if access.reads}
-    return {view: parts for view, parts in found.items() if view not in read}
+    found: dict[Sym, tuple[list[_Part], list[_Read]]] = {}
+    for place, stmt in enumerate(body):
+        for loops, store in _always((stmt,), flags, (), changing):
+            counted = tuple([(loop.sym, _simple(loop.stop, stable)) for loop in loops])
+            part = place, counted, tuple([_simple(index, stable) for index in store.indices])
+            found.setdefault(store.view, ([], []))[0].append(part)
+    for place, stmt in enumerate(body):
+        for access in accesses((stmt,)):
+            if access.reads and access.view in found:
+                subscripts = tuple([_simple(index, stable) for index in access.indices])
+                # What a scan stores in its last pass, the one before would read.
+                found[access.view][1].append((-1 if flags else place, subscripts))
+    return found
 
 
 # law

@@ -146,9 +146,21 @@ def running(i, acc, last, s, x):
     acc += s[i] + x[i]
 
 
+def running_behind(i, acc, last, s, x):
+    if last:
+        s[i] = x[i]
+    acc += s[i]
+
+
 @pytest.mark.parametrize(
     ("function", "overwritten"),
-    [(sums, (0,)), (sums_where_small, ()), (sums_of_both_passes, ()), (running, ())],
+    [
+        (sums, (0,)),
+        (sums_where_small, ()),
+        (sums_of_both_passes, ()),
+        (running, ()),
+        (running_behind, ()),
+    ],
 )
 def test_what_the_last_pass_of_a_scan_stores(function, overwritten):
     unit = lower(function, "scan", 1, {"s": DOUBLES, "x": DOUBLES}).workunit
@@ -325,6 +337,63 @@ def reads_another_row(i, x, w):
     x[i, 0] = x[7 - i, 1]
 
 
+def reads_behind(i, x, w):
+    for j in range(w):
+        x[i, j] = 1.0
+    s: float = 0.0
+    for j in range(w):
+        s += x[i, j]
+    k: int = i
+    if s > 1.0:
+        x[k, w - 1] = x[k, 0] + s
+
+
+def updates_behind(i, x, w):
+    for j in range(w):
+        x[i, j] = 1.0
+    x[i, 1] += 2.0
+
+
+def reads_column_behind(i, x, w):
+    for j in range(w):
+        x[j, i] = 1.0
+    s: float = x[0, i]
+    x[1, i] = s
+
+
+def reads_in_the_loop(i, x, w):
+    for j in range(w):
+        x[i, j] = 1.0
+        x[i, j] = x[i, w - 1 - j]
+
+
+def reads_between(i, x, w):
+    x[i, 0] = 1.0
+    x[i, 1] = x[i, 0] + x[i, 2]
+    x[i, 2] = 1.0
+
+
+def reads_transposed(i, x, w):
+    for j in range(w):
+        x[i, j] = 1.0
+    x[i, 0] = x[0, i]
+
+
+def reads_short_rows(i, x, w):
+    for j in range(w - 1):
+        x[i, j] = 1.0
+    x[i, 0] = x[i, w - 1]
+
+
+def reads_by_a_local(i, x, w):
+    for j in range(w):
+        x[i, j] = 1.0
+    k: int = i
+    k -= 1
+    if k > 0:
+        x[i, 0] = x[k, 0]
+
+
 def overwritten_by(function, shape, n=8, w=None):
     w = shape[1] if w is None else w
     unit = lower(function, "for", 1, {"x": TABLE, "w": INT}).workunit
@@ -341,6 +410,9 @@ def overwritten_by(function, shape, n=8, w=None):
         (column, (8, 8), ((0, 0), (8, 8))),
         (one_by_one, (8, 3), ((0, 0), (8, 3))),
         (twice, (8, 5), ((0, 0), (8, 5))),
+        (reads_behind, (8, 5), ((0, 0), (8, 5))),
+        (updates_behind, (8, 5), ((0, 0), (8, 5))),
+        (reads_column_behind, (8, 8), ((0, 0), (8, 8))),
     ],
 )
 def test_what_loops_over_whole_extents_store(function, shape, box):
@@ -354,6 +426,7 @@ def test_what_loops_over_whole_extents_store(function, shape, box):
         row_left, row_after_continue, guarded, guarded_whole, short, from_one, every_other,
         by_a_step, backwards, by_the_index, changed_end, changed_variable, diagonal, one_row,
         all_but_one, while_it_lasts, reads_first, reads_another_row, never,
+        reads_in_the_loop, reads_between, reads_transposed, reads_short_rows, reads_by_a_local,
     ],
 )  # fmt: skip
 def test_loops_that_may_leave_something(function):

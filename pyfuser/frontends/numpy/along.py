@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,14 @@ from pyfuser.frontends.numpy import rows
 from pyfuser.frontends.numpy.expressions import Build, Code, cast
 from pyfuser.frontends.numpy.floating import WARNER
 from pyfuser.frontends.numpy.lanes import by_lanes, lanes_of
-from pyfuser.frontends.numpy.layout import Form, Layout, c_strides, is_c_order, layout_of_call
+from pyfuser.frontends.numpy.layout import (
+    ROWS,
+    Form,
+    Layout,
+    c_strides,
+    is_c_order,
+    layout_of_call,
+)
 from pyfuser.frontends.numpy.memory import is_away, unmade, usable
 from pyfuser.frontends.numpy.record import caller_of, end_trip, formed, is_due, program_frame
 from pyfuser.frontends.numpy.short_rows import axes_of
@@ -35,6 +42,7 @@ from pyfuser.runtime.first_tier import DirectCall, Step
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
 from pyfuser.support.records import dataclass
+from pyfuser.trace.call import Space
 from pyfuser.trace.memory import Region
 
 _MAX_INDEX = (1 << 31) - 1
@@ -153,6 +161,18 @@ def _moment(x: Any, name: str, axis: int, ddof: Any) -> Any:
     return found if name == "var" else np.sqrt(found, out=found)
 
 
+class _Form(NamedTuple):
+    """What is recorded for a reduction of an array that lies in some way, along one axis."""
+
+    kind: DType  # of the result
+    inner: bool  # whether the axis is the last one that counts
+    layout: Layout
+    unit: Workunit
+    space: Space
+    strides: tuple[int, ...]  # of the operand, as the workunit has it
+    shape: tuple[int, ...]
+
+
 def _reduce(x: Any, reduction: Reduction, axis: int) -> Any:
     """Record the reduction; None: NumPy is to compute it."""
     if not recording() or is_loud(errors()):
@@ -161,24 +181,46 @@ def _reduce(x: Any, reduction: Reduction, axis: int) -> Any:
         region = usable(x)
         if region is None:
             return None
-        inner = prod(region.shape[axis + 1 :]) == 1
-        kind = kind_of(reduction, region.dtype, inner)
-        if kind is None or not is_c_order(region.shape, region.strides) or 0 in region.shape:
+        limits = (len(ROWS), LIMITS.exact, LIMITS.rows, LIMITS.columns, SPACE.execution)
+        form = _formed(reduction, region.dtype, region.shape, region.strides, axis, limits)
+        if form is None or not is_due(x.size, is_away(region.buffer)):
             return None
-        if not is_due(x.size, is_away(region.buffer)):
-            return None
-        shape, strides = region.shape, region.strides
-        rest = shape[:axis] + shape[axis + 1 :], strides[:axis] + strides[axis + 1 :]
-        layout = layout_of_call((rest,), None, kind.size)
-        if layout is None or len(layout.extents) > _MOST_AXES or max(shape) > _MAX_INDEX:
-            return None
-        lanes = _lanes(reduction, region, layout.size, axis, inner)
-        if not lanes and not _few_or_many(layout.size, inner):
+        lanes = SPACE.device and _lanes(reduction, region, form.layout.size, axis, form.inner)
+        if not lanes and not _few_or_many(form.layout.size, form.inner):
             return None
         if lanes > 1:
             reduce = partial(_reduce, reduction=reduction, axis=axis)
             return by_lanes(x, axis, lanes, reduction.ufunc, reduce)
-        return _record(reduction, region, axis, kind, layout, inner)
+        return _record(reduction, region, form)
+
+
+@cached(1024)
+def _formed(
+    reduction: Reduction,
+    own: DType,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    axis: int,
+    limits: tuple[Any, ...],
+) -> _Form | None:
+    """How it is recorded; None: it is not. limits: what that depends on, besides."""
+    inner = prod(shape[axis + 1 :]) == 1
+    kind = kind_of(reduction, own, inner)
+    if kind is None or not is_c_order(shape, strides) or 0 in shape:
+        return None
+    rest = shape[:axis] + shape[axis + 1 :], strides[:axis] + strides[axis + 1 :]
+    layout = layout_of_call((rest,), None, kind.size)
+    if layout is None or len(layout.extents) > _MOST_AXES or max(shape) > _MAX_INDEX:
+        return None
+    (form,) = layout.forms
+    axes, steps = (form.shape, form.strides) if form.axes else ((), ())
+    count = shape[axis]
+    terms = rows.class_of(count) if inner and kind.is_float and reduction.name == "sum" else 0
+    unit = _workunit(
+        reduction, own, kind, form.axes, layout.result.axes, len(layout.extents), terms
+    )
+    space = space_of(layout.extents)
+    return _Form(kind, inner, layout, unit, space, (*steps, strides[axis]), (*axes, count))
 
 
 def _lanes(reduction: Reduction, region: Region, results: int, axis: int, inner: bool) -> int:
@@ -237,30 +279,19 @@ def term_of(reduction: Reduction, element: Expr, kind: DType) -> Expr:
     return element if reduction.place else cast(element, kind)
 
 
-def _record(
-    reduction: Reduction, region: Region, axis: int, kind: DType, layout: Layout, inner: bool
-) -> Any:
+def _record(reduction: Reduction, region: Region, form: _Form) -> Any:
     frame = program_frame(sys._getframe(4))
     end_trip(frame)
-    target, owner = unmade(layout.shape, layout.strides, kind)
-    (form,) = layout.forms
-    axes = form.shape if form.axes else ()
-    steps = form.strides if form.axes else ()
-    count = region.shape[axis]
-    operand = Region(
-        region.buffer, region.offset, (*steps, region.strides[axis]), (*axes, count), region.dtype
-    )
-    terms = rows.class_of(count) if inner and kind.is_float and reduction.name == "sum" else 0
-    unit = _workunit(
-        reduction, region.dtype, kind, form.axes, layout.result.axes, len(layout.extents), terms
-    )
+    layout = form.layout
+    target, owner = unmade(layout.shape, layout.strides, form.kind)
+    operand = Region(region.buffer, region.offset, form.strides, form.shape, region.dtype)
     call = RecordedReduction(
-        "for", space_of(layout.extents), unit, (formed(target, layout.result), operand), None,
+        "for", form.space, form.unit, (formed(target, layout.result), operand), None,
         None, frame.f_code, ~frame.f_lasti,
     )  # fmt: skip
     call.reduction = reduction
     call.errors = errors()
-    call.forms = layout.result, form
+    call.forms = layout.result, layout.forms[0]
     call.caller = caller_of(frame)
     TRACER.record(call)
     return of_region(target, owner)

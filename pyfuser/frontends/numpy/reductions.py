@@ -18,8 +18,9 @@ _WIDENED = {DType.BOOL: DType.INT64}
 
 def full_reduction(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`x.name(*args, **kwargs)` if that is one over all elements, and recorded; else None."""
-    axis = (*args, kwargs.get("axis"))  # also as an argument by position
-    if len(args) > 1 or kwargs.keys() - {"axis", "ddof"} or any(a is not None for a in axis):
+    if len(args) > 1 or kwargs.get("axis") is not None or (args and args[0] is not None):
+        return None
+    if kwargs.keys() - {"axis", "ddof"}:
         return None
     own = kernel_dtype(x)
     if own is None or own.is_complex or not x.shape:

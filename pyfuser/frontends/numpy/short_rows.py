@@ -195,6 +195,8 @@ def rows_along(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
     if len(shape) < 2 or len(args) > 1 or kwargs.keys() - _NAMES or (args and "axis" in kwargs):
         return None
     axis = args[0] if args else kwargs.get("axis")
+    if type(axis) is int and -len(shape) <= axis and shape[axis % len(shape)] > LONGEST:
+        return None
     keepdims, dtype = kwargs.get("keepdims", False), x.dtype
     if axis is None or type(keepdims) is not bool or left_out("short-rows"):
         return None
@@ -217,6 +219,8 @@ _KINDS = "fd?bBhHiIlLqQ"
 
 def axes_of(axis: Any, rank: int) -> tuple[int, ...] | None:
     """The axes that a reduction is told, in order; None: NumPy sees to it."""
+    if type(axis) is int:
+        return (axis % rank,) if -rank <= axis < rank else None
     given = axis if type(axis) is tuple else (axis,)
     if any(type(one) is bool for one in given):
         return None

@@ -61,7 +61,7 @@ def values(rng: numpy.random.Generator, shape: tuple[int, ...], dtype: Any) -> A
 def arrays(dtype: Any, seed: int = 0) -> Iterator[Any]:
     """Of many shapes and layouts."""
     rng = numpy.random.default_rng(seed)
-    for shape in [(), (0,), (1,), (5,), (200,), (16384,), (16385,), (4, 1), (1, 5), (4, 5)]:
+    for shape in [(), (0,), (1,), (5,), (200,), (65536,), (65537,), (4, 1), (1, 5), (4, 5)]:
         yield values(rng, shape, dtype)
     for shape in [(3, 4, 5), (1, 4, 5), (2, 3, 4, 5), (1, 2, 3, 4, 5)]:
         yield values(rng, shape, dtype)
@@ -136,8 +136,8 @@ def test_the_common_cases_are_computed(dtype: Any) -> None:
 
 # fmt: off
 TWINS = {
-    "too many elements": (numpy.add, numpy.ones(16385), 1.0),
-    "too many elements in all": (numpy.add, numpy.ones((128, 1)), numpy.ones(129)),
+    "too many elements": (numpy.add, numpy.ones(65537), 1.0),
+    "too many elements in all": (numpy.add, numpy.ones((256, 1)), numpy.ones(257)),
     "another order": (numpy.add, numpy.ones((4, 5)).T, 1.0),
     "two types": (numpy.add, numpy.ones(4), numpy.ones(4, numpy.float32)),
     "integers are divided": (numpy.true_divide, numpy.ones(4, int), 2),
@@ -245,7 +245,7 @@ def test_where_is_left_to_numpy() -> None:
     for given in (
         (x, x, x), (mask, 1.0, 2.0), (mask, x, x.astype("f4")), (mask[::2], x[::2], x[::2]),
         (mask, x, x[:1]), (mask, x.astype("f4"), numpy.float64(1)), (mask[0], x, x),
-        (numpy.ones(16385, bool), numpy.ones(16385), 0.0), (mask.reshape(2, 2), x, x),
+        (numpy.ones(65537, bool), numpy.ones(65537), 0.0), (mask.reshape(2, 2), x, x),
         (mask, numpy.ones((4, 1)), numpy.ones((4, 1))), (numpy.ones((4, 4), bool), x, x),
     ):  # fmt: skip
         assert NUMPY.few(numpy.where, *given) is None
