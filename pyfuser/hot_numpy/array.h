@@ -123,6 +123,7 @@ int set_element(PyObject *array, PyObject *key, PyObject *value);
 int is_where(PyObject *function);
 PyObject *few_where(PyObject *mask, PyObject *one, PyObject *other);
 PyObject *tree_sum(PyObject *module, PyObject *args);
+PyObject *are_below(PyObject *module, PyObject *args);
 
 PyObject *few(int operation, PyObject *one, PyObject *other);
 int few_into(int operation, PyObject *one, PyObject *other);

@@ -117,3 +117,32 @@ int is_same(PyObject *one, PyObject *other)
     const size_t bytes = a->nd * sizeof *a->strides;
     return !memcmp(a->dimensions, b->dimensions, bytes) && !memcmp(a->strides, b->strides, bytes);
 }
+
+#define BELOW(name, type) \
+    CLONES static int name(const char *data, Py_ssize_t count, int64_t extent) \
+    { \
+        const type *x = (const type *)data, most = (type)(extent - 1); \
+        type beyond = 0; \
+        for (Py_ssize_t n = 0; n < count; n++) beyond |= (type)(x[n] > most ? -1 : 0) | x[n]; \
+        return beyond >= 0; \
+    }
+BELOW(below_8, int64_t)
+BELOW(below_4, int32_t)
+
+/* are_below(array, extent): whether its integers are subscripts of an axis, none negative; False of another array, too. */
+PyObject *are_below(PyObject *module, PyObject *args)
+{
+    PyObject *given;
+    long long extent;
+    if (!PyArg_ParseTuple(args, "OL", &given, &extent)) return NULL;
+    const Numpys *array = (Numpys *)given;
+    if (!Py_IS_TYPE(given, K.numpys) || !(array->flags & ALIGNED) || !(array->flags & C_CONTIGUOUS)) Py_RETURN_FALSE;
+    const int type = type_of(array);
+    if ((type != INTEGER64 && type != INTEGER32) || extent < 1 || extent > INT32_MAX) Py_RETURN_FALSE;
+    const Py_ssize_t count = size_of(given);
+    int found;
+    Py_BEGIN_ALLOW_THREADS
+    found = (type == INTEGER64 ? below_8 : below_4)(array->data, count, extent);
+    Py_END_ALLOW_THREADS
+    return PyBool_FromLong(found);
+}

@@ -158,6 +158,7 @@ static PyMethodDef METHODS[] = {
     {"bind_few", bind_few, METH_VARARGS, "Tell it NumPy's C API, the types that it computes with, and float64's scalars."},
     {"few", few_for_tests, METH_VARARGS, "What the ufunc gives for two arrays of NumPy's, or numbers; None: it is NumPy's to compute."},
     {"tree_sum", tree_sum, METH_VARARGS, "tree_sum(array, tile): the sum as doubles; None: of another array."},
+    {"are_below", are_below, METH_VARARGS, "are_below(array, extent): whether its integers are subscripts, none negative; False of another array, too."},
     {"fast", make_fast, METH_O, "A subclass of the class of arrays that computes small ones at once."},
     {NULL},
 };
@@ -168,7 +169,7 @@ PyMODINIT_FUNC PyInit__numpy(void)
 {
     PyObject *module = PyModule_Create(&MODULE);
     if (module == NULL || add_functions(module) < 0 || PyModule_AddFunctions(module, RECORDING) < 0 || PyModule_AddFunctions(module, CLASSES) < 0
-        || PyModule_AddIntConstant(module, "INTERFACE", 12) < 0) {
+        || PyModule_AddIntConstant(module, "INTERFACE", 13) < 0) {
         Py_XDECREF(module);
         return NULL;
     }

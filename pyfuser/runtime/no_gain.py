@@ -31,6 +31,8 @@ TWO = frozenset({
 })  # fmt: skip
 """Operations of one operand, or two, that NumPy's vectors do as fast as memory allows."""
 
+GATHER = "gather"
+
 RATE = 90e9
 """Bytes a second that NumPy moves in cache; an AMD EPYC with AVX-512, one thread."""
 
@@ -47,8 +49,15 @@ CALL = 0.6e-6
 RECORDED = 1.2e-6
 """Seconds to record one and to collect its arguments."""
 
-FLUSH = 12e-6
-"""Seconds of a flush around its launches."""
+FLUSH = 25e-6
+"""Seconds of a flush around its launches: 12 in a loop that does nothing else. Where a program does,
+threads sleep."""
+
+GATHERED = 1e-9
+"""Seconds that NumPy takes for an element of `x[indices]`, as one thread of a kernel does."""
+
+LOOKED = (8e-6, 1e-10)
+"""Seconds to record that one, and for each of its indices, which are looked at then."""
 
 
 class NoGain(TooDear):
@@ -60,16 +69,21 @@ def has_none(given: TraceShape, trace: TraceShape, plan: Plan) -> bool:
 
     given: what was recorded. trace, plan: what was made of it.
     """
-    if left_out("no-gain") or not all(_streams(call.workunit) for call in given.calls):
+    calls = given.calls
+    gathers = [prod(call.space.end) for call in calls if call.workunit.name == GATHER]
+    if left_out("no-gain") or len(gathers) + sum(_streams(c.workunit) for c in calls) < len(calls):
         return False
-    if any(param.sym.dtype.is_complex for call in given.calls for param in call.workunit.params):
+    if any(param.sym.dtype.is_complex for call in calls for param in call.workunit.params):
         return False
-    numpys = sum(_numpys(call) for call in given.calls)
-    return numpys < FLUSH + RECORDED * len(given.calls) + _kernels(trace, plan)
+    ours = FLUSH + RECORDED * len(calls) + _kernels(trace, plan)
+    ours += sum(LOOKED[0] + (LOOKED[1] + GATHERED / _sharing()) * count for count in gathers)
+    return sum(map(_numpys, calls)) < ours
 
 
 def _numpys(call: CallShape) -> float:
     """Seconds that NumPy takes for a call."""
+    if call.workunit.name == GATHER:
+        return CALL + prod(call.space.end) * GATHERED
     regions = [each for each in call.arguments if isinstance(each, RegionShape)]
     wide = sum(param.sym.dtype.size for param in call.workunit.params if param.rank)
     rate = RATE if all(map(_is_one_row, regions)) else ROWS * RATE
@@ -84,8 +98,12 @@ def _is_one_row(region: RegionShape) -> bool:
 
 def _kernels(trace: TraceShape, plan: Plan) -> float:
     """Seconds that the kernels of a plan take, of arrays in cache."""
-    rate = RATE * (SHARED if SETTINGS.threads > 1 else 1.0)
-    return seconds(trace, plan, replace(known().machine, bandwidth=rate))
+    return seconds(trace, plan, replace(known().machine, bandwidth=RATE * _sharing()))
+
+
+def _sharing() -> float:
+    """How much faster kernels are than one thread."""
+    return SHARED if SETTINGS.threads > 1 else 1.0
 
 
 def _streams(workunit: Workunit) -> bool:

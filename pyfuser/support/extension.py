@@ -15,7 +15,7 @@ Initializer = TypeVar("Initializer", bound=Callable[..., None])
 INTERFACE = 26
 """Of the extension that fits this source: raised whenever either side changes what they share."""
 
-NUMPY_INTERFACE = 12
+NUMPY_INTERFACE = 13
 
 
 def _load(name: str, interface: int) -> Any:

@@ -37,6 +37,7 @@ from pyfuser.ir.nodes import (
 from pyfuser.runtime.first_tier import DirectCall, Step
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
+from pyfuser.support.extension import NUMPY
 from pyfuser.trace.memory import Region
 
 _MAX_INDEX = (1 << 31) - 1
@@ -66,9 +67,11 @@ def gathered(x: Any, indices: Any) -> Any:
         size = chosen.size * (source.shape[1] if len(source.shape) > 1 else 1)
         if not is_due(size, is_away(source.buffer)):
             return None
-        least, most = int(chosen.min()), int(chosen.max())
-        if least < -source.shape[0] or most >= source.shape[0]:
-            return None  # NumPy says which
+        least = 0
+        if NUMPY is None or not NUMPY.are_below(chosen, source.shape[0]):
+            least, most = int(chosen.min()), int(chosen.max())
+            if least < -source.shape[0] or most >= source.shape[0]:
+                return None  # NumPy says which
         shape = places.shape + source.shape[1:]
         kind = source.dtype
         target, owner = unmade(shape, c_strides(shape, kind.size), kind)

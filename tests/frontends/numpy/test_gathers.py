@@ -11,6 +11,7 @@ import pyfuser.numpy as np
 from pyfuser.frontends.numpy import switches
 from pyfuser.runtime import first_tier
 from pyfuser.runtime.session import TRACER
+from pyfuser.support.extension import NUMPY
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace import reason
 
@@ -70,3 +71,22 @@ def test_what_others_reach_is_gathered_at_once() -> None:
     assert len(TRACER.calls) == 0
     theirs[...] = 0
     assert numpy.array_equal(y, numpy.arange(float(LARGE))[ORDER])
+
+
+def test_indices_are_looked_at_in_one_pass() -> None:
+    if NUMPY is None:
+        pytest.skip("it is the extension's")
+    for dtype in ("i8", "i4"):
+        for size in (1, 3, 64, 1001):
+            found = numpy.arange(size).astype(dtype)
+            assert NUMPY.are_below(found, size)
+            assert not NUMPY.are_below(found, size - 1)
+            for place in {0, size // 2, size - 1}:
+                for wrong in (-1, size, numpy.iinfo(dtype).min, numpy.iinfo(dtype).max):
+                    other = found.copy()
+                    other[place] = wrong
+                    assert not NUMPY.are_below(other, size), (dtype, size, place, wrong)
+    assert NUMPY.are_below(numpy.zeros((3, 4), int), 1)
+    for other in (numpy.zeros(4, "u8"), numpy.zeros(4, ">i8"), numpy.zeros((4, 4), int)[:, 1]):
+        assert not NUMPY.are_below(other, 9)
+    assert not NUMPY.are_below(numpy.zeros(2, int), 1 << 33)

@@ -145,3 +145,17 @@ def test_kernels_of_several_threads_gain_where_there_is_much(
         y = np.maximum(x[1:, 1:], x[:-1, :-1])
         assert y[0, 0] == 0.0
     assert (COUNTERS.launches > launches) == launched
+
+
+@pytest.mark.parametrize("count, launched", [(1000, False), (400_000, True)])
+def test_gathers_gain_where_there_are_many(
+    monkeypatch: pytest.MonkeyPatch, count: int, launched: bool
+) -> None:
+    monkeypatch.setattr(no_gain, "CALL", 0.6e-6)
+    tune(monkeypatch, planned_call_bytes=5 * 3 * count * 8, lost_bytes=1 << 40)
+    x, places = np.array(numpy.ones(count)), np.array(numpy.arange(count) % 7)
+    launches = COUNTERS.launches
+    for _ in range(20):
+        y = x[places] + x
+        assert y[0] == 2.0
+    assert (COUNTERS.launches > launches) == launched
