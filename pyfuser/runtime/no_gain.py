@@ -50,8 +50,8 @@ RECORDED = 1.2e-6
 """Seconds to record one and to collect its arguments."""
 
 FLUSH = 25e-6
-"""Seconds of a flush around its launches: 12 in a loop that does nothing else. Where a program does,
-threads sleep."""
+"""Seconds of a flush around its launches: 12 in a loop that does nothing else. Where a program
+does, threads sleep."""
 
 GATHERED = 1e-9
 """Seconds that NumPy takes for an element of `x[indices]`, as one thread of a kernel does."""
