@@ -105,14 +105,13 @@ enum {
 enum { MOST_APART = 1024 };  /* elements that `few_into` computes apart first: from there NumPy is as fast */
 int few_of(PyObject *ufunc);
 /* Types of elements. */
-enum {
-    REAL64, REAL32, INTEGER64, INTEGER32, UNSIGNED64, UNSIGNED32, UNSIGNED8, BOOLEAN,
-    COMPLEX128, COMPLEX64, INTEGER16, UNSIGNED16, INTEGER8, TYPES  /* of which `few` computes nothing */
-};
+enum { REAL64, REAL32, INTEGER64, INTEGER32, UNSIGNED64, UNSIGNED32, UNSIGNED8, BOOLEAN, TYPES };
+/* Others, of which nothing but single elements is looked at here. */
+enum { COMPLEX128 = TYPES, COMPLEX64, INTEGER16, UNSIGNED16, INTEGER8, ALL_TYPES };
 enum { WIDEST = 16 };  /* bytes */
 
-extern const Py_ssize_t BYTES[TYPES];
-extern PyObject *descrs[TYPES];  /* NumPy's one object for each type */
+extern const Py_ssize_t BYTES[ALL_TYPES];
+extern PyObject *descrs[ALL_TYPES];  /* NumPy's one object for each type */
 int type_of(const Numpys *array);  /* TYPES: another one */
 int put_number(PyObject *x, int type, char *to);
 int put_index(PyObject *x, Py_ssize_t *to);

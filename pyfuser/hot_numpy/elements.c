@@ -76,12 +76,20 @@ static char *element(const Numpys *array, PyObject *key)
     return at;
 }
 
+/* The type of single elements; ALL_TYPES: another one, or that of truth values, of which NumPy has one object each. */
+static int element_type(const Numpys *array)
+{
+    int n = 0;
+    while (n < ALL_TYPES && array->descr != descrs[n]) n++;
+    return n == BOOLEAN ? ALL_TYPES : n;
+}
+
 /* The element that a key chooses (a new reference); NULL, without an error: NumPy is to find it. */
 PyObject *get_element(PyObject *array, PyObject *key)
 {
     if (!Py_IS_TYPE(array, K.numpys)) return NULL;
-    const int type = type_of((Numpys *)array);
-    const char *at = type != BOOLEAN && type != TYPES ? element((Numpys *)array, key) : NULL;
+    const int type = element_type((Numpys *)array);
+    const char *at = type < ALL_TYPES ? element((Numpys *)array, key) : NULL;
     if (at == NULL) return NULL;
     PyTypeObject *scalars = ((Descr *)descrs[type])->scalars;
     PyObject *found = scalars->tp_alloc(scalars, 0);
@@ -94,8 +102,8 @@ int set_element(PyObject *array, PyObject *key, PyObject *value)
 {
     char number[WIDEST];
     if (!Py_IS_TYPE(array, K.numpys) || !(((Numpys *)array)->flags & WRITEABLE)) return 0;
-    const int type = type_of((Numpys *)array);
-    char *at = type != BOOLEAN && type != TYPES ? element((Numpys *)array, key) : NULL;
+    const int type = element_type((Numpys *)array);
+    char *at = type < ALL_TYPES ? element((Numpys *)array, key) : NULL;
     if (at == NULL || !put_number(value, type, number)) return 0;
     memcpy(at, number, BYTES[type]);
     return 1;

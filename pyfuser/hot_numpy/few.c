@@ -145,9 +145,9 @@ static const Row ROW_OF[FEW_OPERATIONS][TYPES] = {
     [FEW_LT] = COMPARED(lt), [FEW_LE] = COMPARED(le), [FEW_EQ] = COMPARED(eq), [FEW_NE] = COMPARED(ne),
     [FEW_GT] = COMPARED(gt), [FEW_GE] = COMPARED(ge),
 };
-const Py_ssize_t BYTES[TYPES] = {8, 4, 8, 4, 8, 4, 1, 1, 16, 8, 2, 2, 1};
+const Py_ssize_t BYTES[ALL_TYPES] = {8, 4, 8, 4, 8, 4, 1, 1, 16, 8, 2, 2, 1};
 
-PyObject *descrs[TYPES];
+PyObject *descrs[ALL_TYPES];
 static PyObject *ufuncs[FEW_OPERATIONS], *where;
 static PyObject *(*new_array)(PyTypeObject *, PyObject *, int, const Py_ssize_t *, const Py_ssize_t *, void *, int, PyObject *);
 
@@ -158,7 +158,7 @@ PyObject *bind_few(PyObject *module, PyObject *args)
     Py_INCREF(where);
     void **table = PyCapsule_GetPointer(api, NULL);
     if (table == NULL) return NULL;
-    for (int n = 0; n < TYPES; n++) descrs[n] = Py_NewRef(PyTuple_GET_ITEM(known, n));
+    for (int n = 0; n < ALL_TYPES; n++) descrs[n] = Py_NewRef(PyTuple_GET_ITEM(known, n));
     for (int n = 0; n < FEW_OPERATIONS; n++) ufuncs[n] = Py_NewRef(PyTuple_GET_ITEM(functions, n));
     *(void **)&new_array = table[NEW_FROM_DESCR];
     bind_parts(table);
@@ -327,7 +327,7 @@ PyObject *few_where(PyObject *mask, PyObject *one, PyObject *other)
     const Py_ssize_t size = size_of(mask);
     if (first == NULL || type_of(chosen) != BOOLEAN || !chosen->nd || size > MOST_ELEMENTS || !is_along(chosen, chosen)) return NULL;
     const int type = type_of(first);
-    if (type > BOOLEAN || !is_along(first, chosen)) return NULL;
+    if (type == TYPES || !is_along(first, chosen)) return NULL;
     if (a != NULL && b != NULL && (a->descr != b->descr || !is_along(b, chosen))) return NULL;
     if ((a == NULL || b == NULL) && !put_number(a == NULL ? one : other, type, number)) return NULL;
     Py_INCREF(descrs[type]);  /* stolen */

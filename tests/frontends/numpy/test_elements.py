@@ -160,3 +160,16 @@ def test_elements_of_arrays_that_have_no_memory_make_none() -> None:
     x[5] = 2.0
     assert x[5] == 2.0 and x[6] == 0.0
     assert COUNTERS.flushes == before
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i2", "u2", "c8", "c16"])
+def test_types_that_only_elements_are_read_of(dtype: str, lazily: Callable[[str], None]) -> None:
+    lazily("interpret")
+    theirs = numpy.arange(24).reshape(2, 3, 4).astype(dtype)
+    ours = np.array(theirs)
+    for array in (theirs, ours):
+        array -= array[::-1]
+        array[1, 2, 3] = array[0, 1, 1]
+        array += array.T.reshape(2, 3, 4)
+    assert numpy.array_equal(numpy.asarray(ours), theirs)
+    assert numpy.array_equal(numpy.asarray(ours.view("u1")), theirs.view("u1"))
