@@ -41,6 +41,9 @@ static inline int has_objects(PyObject *array) { return ((Descr *)((Numpys *)arr
 
 enum { WRITEABLE = 0x400, ALIGNED = 0x100, C_CONTIGUOUS = 1 };  /* of the flags */
 
+/* Whether NumPy writes to it without a word: what it broadcasts has the sign bit, and it warns. */
+static inline int is_writeable(const Numpys *array) { return array->flags & WRITEABLE && array->flags >= 0; }
+
 /* Clones for wider vectors; GCC chooses one when the module is loaded. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)
 #define CLONES __attribute__((target_clones("avx2", "default"), optimize("O3")))
@@ -118,6 +121,7 @@ int put_index(PyObject *x, Py_ssize_t *to);
 PyObject *get_element(PyObject *array, PyObject *key);
 int share_base(PyObject *array, PyObject *other);
 int is_same(PyObject *one, PyObject *other);
+int may_overlap(const Numpys *one, const Numpys *other);
 int set_element(PyObject *array, PyObject *key, PyObject *value);
 int is_where(PyObject *function);
 PyObject *few_where(PyObject *mask, PyObject *one, PyObject *other);

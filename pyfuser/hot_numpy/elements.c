@@ -101,7 +101,7 @@ PyObject *get_element(PyObject *array, PyObject *key)
 int set_element(PyObject *array, PyObject *key, PyObject *value)
 {
     char number[WIDEST];
-    if (!Py_IS_TYPE(array, K.numpys) || !(((Numpys *)array)->flags & WRITEABLE)) return 0;
+    if (!Py_IS_TYPE(array, K.numpys) || !is_writeable((Numpys *)array)) return 0;
     const int type = element_type((Numpys *)array);
     char *at = type < ALL_TYPES ? element((Numpys *)array, key) : NULL;
     if (at == NULL || !put_number(value, type, number)) return 0;
@@ -116,12 +116,32 @@ int share_base(PyObject *array, PyObject *other)
     return base != NULL && (base == array || base == ((Numpys *)array)->base);
 }
 
+/* The first byte of an array that is not empty, and the one behind its last. */
+static void put_bytes(const Numpys *array, const char **first, const char **end)
+{
+    *first = *end = array->data;
+    for (int n = 0; n < array->nd; n++) {
+        const Py_ssize_t reach = (array->dimensions[n] - 1) * array->strides[n];
+        *(reach < 0 ? first : end) += reach;
+    }
+    *end += BYTES[type_of(array)];
+}
+
+/* Whether two arrays, of types that `few` knows and not empty, may have a byte in common. */
+int may_overlap(const Numpys *one, const Numpys *other)
+{
+    const char *first, *end, *start, *stop;
+    put_bytes(one, &first, &end);
+    put_bytes(other, &start, &stop);
+    return first < stop && start < end;
+}
+
 /* Whether two arrays are the same elements of one memory, as in `x[key] op= y` when the result is assigned. */
 int is_same(PyObject *one, PyObject *other)
 {
     const Numpys *a = (Numpys *)one, *b = (Numpys *)other;
     if (!Py_IS_TYPE(one, K.numpys) || !Py_IS_TYPE(other, K.numpys)) return 0;
-    if (a->data != b->data || a->descr != b->descr || a->nd != b->nd || !(a->flags & WRITEABLE)) return 0;
+    if (a->data != b->data || a->descr != b->descr || a->nd != b->nd || !is_writeable(a)) return 0;
     const size_t bytes = a->nd * sizeof *a->strides;
     return !memcmp(a->dimensions, b->dimensions, bytes) && !memcmp(a->strides, b->strides, bytes);
 }

@@ -391,7 +391,7 @@ static int is_apart(const Numpys *array, Py_ssize_t size)
 }
 
 /* Into the first operand, an array (FEW_COPY: of the other one): 1; 0: NumPy is to. Its elements change once
-   all are computed, so the other one may share memory with it. */
+   all are computed, as where NumPy computes with operands that overlap; copies it makes one by one. */
 int few_into(int operation, PyObject *one, PyObject *other)
 {
     Loops loops;
@@ -399,12 +399,12 @@ int few_into(int operation, PyObject *one, PyObject *other)
     char number[WIDEST] __attribute__((aligned(WIDEST))), room[MOST_APART * WIDEST] __attribute__((aligned(64)));
     const char *from = room;
     const Numpys *to = (Numpys *)one;
-    if (!Py_IS_TYPE(one, K.numpys) || !(to->flags & WRITEABLE)) return 0;
+    if (!Py_IS_TYPE(one, K.numpys) || !is_writeable(to)) return 0;
     const int copies = operation == FEW_COPY, fills = copies && !Py_IS_TYPE(other, K.numpys);
     int type = prepare(&loops, copies ? other : one, copies ? one : other, number, &size, fills ? MOST_ELEMENTS : MOST_APART);
     Row row = type == TYPES ? NULL : ROW_OF[operation][type];
     if (row == NULL || loops.rank != to->nd || memcmp(loops.extents, to->dimensions, to->nd * sizeof *to->dimensions)) return 0;
-    if (!is_apart(to, BYTES[type])) return 0;
+    if (!is_apart(to, BYTES[type]) || (copies && !fills && may_overlap(to, (Numpys *)other))) return 0;
     if (fills) {
         fill(to, 0, to->data, row, number, BYTES[type]);
         return 1;

@@ -435,7 +435,12 @@ static int set(PyObject *x, PyObject *key, PyObject *value)
     }
     PyObject *array = IS_OURS(x) ? SLOT(x, K.x.array) : NULL;
     const int made = array != NULL && array != Py_None && SLOT(x, K.x.writeable) != Py_False && !on_devices() && !is_pending(x);
-    if (made && (set_element(array, key, value) || assigned_few(array, key, value))) return 0;
+    if (made) {
+        Py_INCREF(array);
+        const int done = set_element(array, key, value) || assigned_few(array, key, value);
+        Py_DECREF(array);
+        if (done) return 0;
+    }
     int records = records_copy(x, key, value);
     if (records) return records < 0 ? -1 : 0;
     array = IS_OURS(x) ? at_once(x, PY_SSIZE_T_MAX) : NULL;  /* what was pending may have run */

@@ -25,11 +25,16 @@ static int put_axis(Part *part, Py_ssize_t extent, Py_ssize_t stride)
     return 1;
 }
 
+/* Whether a part of a slice is no object that would be asked for its number, which NumPy does once. */
+static int is_number(PyObject *x) { return x == Py_None || PyLong_CheckExact(x) || PyObject_TypeCheck(x, K.integer); }
+
 /* One entry of a key on an axis; 0: it is Python's to see to, or an error. */
 static int put_entry(Part *part, PyObject *entry, Py_ssize_t extent, Py_ssize_t stride)
 {
     if (PySlice_Check(entry)) {
         Py_ssize_t start, stop, step;
+        const PySliceObject *slice = (PySliceObject *)entry;
+        if (!is_number(slice->start) || !is_number(slice->stop) || !is_number(slice->step)) return 0;
         if (PySlice_Unpack(entry, &start, &stop, &step) < 0) return 0;
         Py_ssize_t count = PySlice_AdjustIndices(extent, &start, &stop, step);
         part->offset += start * stride;

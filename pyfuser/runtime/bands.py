@@ -27,6 +27,7 @@ from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import Call
 from pyfuser.trace.images import USE
 from pyfuser.trace.shape import FutureShape, ScalarShape, TraceShape, known_scalars
+from pyfuser.transform.overwrites import box_of
 from pyfuser.tuning.thresholds import NOW
 
 NEIGHBOURS = 64
@@ -124,7 +125,10 @@ def _cut(trace: TraceShape, bands: Bands) -> Cut | None:
 def _launch(place: int, call: Call) -> Launch:
     """A call as the launch that it would be alone."""
     kernel, launchable = eager.code_for(call)
-    overwrites = [Overwrite(n, 0, call.space[:2]) for n in kernel.overwrites]
+    overwrites = [
+        Overwrite(n, 0, box_of(axes, call.space, call.arguments[kernel.slots[n].argument].shape))
+        for n, axes in zip(kernel.overwrites, kernel.along, strict=True)
+    ]
     return Launch(
         (place,),
         tuple([(place, slot.argument) for slot in kernel.slots]),

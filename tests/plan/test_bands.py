@@ -485,3 +485,30 @@ def test_lanes_of_indices_below_zero_may_be_those_of_the_row_before() -> None:
     assert cluster.is_apart()
     cluster.parts = {bands._Part(96, -3, 7, 8, 8)}
     assert not cluster.is_apart()
+
+
+@pk.workunit
+def crossed(i: int, j: int, x: pk.View2D[pk.double]) -> None:
+    x[j][i] = 1.0
+
+
+@pk.workunit
+def in_rows(i: int, x: pk.View2D[pk.double]) -> None:
+    for j in range(8):
+        x[i][j] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("policy", "workunit", "box"),
+    [
+        (pk.MDRangePolicy([0, 0], [4, 6]), crossed, ((0, 0), (6, 4))),
+        (pk.RangePolicy(2, 5), in_rows, ((2, 0), (5, 8))),
+    ],
+)
+def test_what_a_call_overwrites_lies_along_its_own_axes(policy, workunit, box) -> None:
+    x = pk.View([8, 8], pk.double)
+    with pyfuser.fusing():
+        pk.parallel_for(policy, workunit, x=x)
+        (call,) = TRACER.calls
+        launch = runtime._launch(0, call)
+    assert [overwrite.box for overwrite in launch.overwrites] == [box]

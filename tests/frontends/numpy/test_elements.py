@@ -111,6 +111,61 @@ def test_parts_take_parts_of_themselves(dtype: str, rows: int) -> None:
             assert outcome(put, ours, key, parts(ours)[chosen]) == said, (to, chosen)
 
 
+@pytest.mark.parametrize("dtype", ["f8", "i4", "u1", "?", "c16"])
+def test_overlapping_rows_are_copied_as_numpy_copies_them(dtype: str) -> None:
+    """Element by element, whatever their strides are."""
+    steps = [
+        slice(None),
+        *(slice(a, b, c) for a in (0, 1, 3) for b in (None, 5) for c in (1, 2, 3)),
+    ]
+    for size in (6, 9):
+        for to, other in itertools.product([*steps, slice(None, None, -1)], repeat=2):
+            theirs, ours = of((size,), dtype), np.array(of((size,), dtype))
+            said = outcome(put, theirs, to, theirs[other])
+            assert outcome(put, ours, to, ours[other]) == said, (to, other)
+    theirs, ours = of((5, 5), dtype), np.array(of((5, 5), dtype))
+    theirs[:, 2], ours[:, 2] = theirs[1], ours[1]
+    assert numpy.array_equal(numpy.asarray(ours), theirs)
+    whole = of((9,), dtype)
+    theirs, ours = whole.copy(), whole.copy()
+    theirs[0:8:2] = theirs[:4]
+    np.asarray(ours)[0:8:2] = np.asarray(ours)[:4]  # no array that both are parts of
+    assert numpy.array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("key", [(0, 0), 0, (slice(None), 1)])
+def test_what_numpy_warns_of_writing_to(key: Any) -> None:
+    def broadcast(module: Any) -> Any:
+        return module.asarray(numpy.broadcast_arrays(numpy.arange(3.0), numpy.zeros((2, 3)))[0])
+
+    said = outcome(put, broadcast(numpy), key, 3.0)
+    assert outcome(put, broadcast(np), key, 3.0) == said and said[-1]
+
+
+class Asked:
+    """A number that counts how often it is asked."""
+
+    def __init__(self, value: int) -> None:
+        self.value, self.times = value, 0
+
+    def __index__(self) -> int:
+        self.times += 1
+        return self.value
+
+
+def test_parts_ask_their_numbers_as_often_as_numpy_does() -> None:
+    counts = []
+    for array in (numpy.arange(6.0), np.array(numpy.arange(6.0))):
+        first, last = Asked(1), Asked(4)
+        for value in (None, 5.0):
+            if value is None:
+                assert array[first:last].shape == (3,) and array[last:first].shape == (0,)
+            else:
+                array[first:last] = value
+        counts.append((first.times, last.times))
+    assert counts[0] == counts[1]
+
+
 def test_what_is_only_read_is_not_assigned_to() -> None:
     x = np.array([[1.0, 2.0], [3.0, 4.0]])
     x.flags.writeable = False
