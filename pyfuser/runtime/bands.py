@@ -7,7 +7,7 @@ run in bands: of their kernels that run them alone, which need no plan.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.engine import native
@@ -125,8 +125,9 @@ def _cut(trace: TraceShape, bands: Bands) -> Cut | None:
 def _launch(place: int, call: Call) -> Launch:
     """A call as the launch that it would be alone."""
     kernel, launchable = eager.code_for(call)
+    arguments: Sequence[Any] = call.arguments
     overwrites = [
-        Overwrite(n, 0, box_of(axes, call.space, call.arguments[kernel.slots[n].argument].shape))
+        Overwrite(n, 0, box_of(axes, call.space, arguments[kernel.slots[n].argument].shape))
         for n, axes in zip(kernel.overwrites, kernel.along, strict=True)
     ]
     return Launch(
