@@ -120,7 +120,8 @@ static PyObject *owned_region(PyObject *x)
 static int put_whole(Part *part, PyObject *region)
 {
     PyObject *shape = PyTuple_GET_ITEM(region, 3), *strides = PyTuple_GET_ITEM(region, 2);
-    *part = (Part){.offset = PyLong_AsSsize_t(PyTuple_GET_ITEM(region, 1))};
+    part->offset = PyLong_AsSsize_t(PyTuple_GET_ITEM(region, 1));
+    part->rank = 0;
     for (Py_ssize_t axis = 0; axis < PyTuple_GET_SIZE(shape); axis++)
         if (!put_axis(part, PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, axis)), PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, axis)))) return 0;
     return part->rank > 0;
@@ -133,7 +134,8 @@ PyObject *part_of_region(PyObject *x, PyObject *key)
     PyObject *region = owned_region(x);
     Part whole, part;
     if (region == NULL || !put_whole(&whole, region)) return NULL;
-    part = (Part){.offset = whole.offset};
+    part.offset = whole.offset;
+    part.rank = 0;
     if (!put_all(&part, key, whole.rank, whole.extents, whole.strides) || !part.rank) {
         PyErr_Clear();  /* it comes again */
         return NULL;
@@ -146,7 +148,8 @@ PyObject *part_of_region(PyObject *x, PyObject *key)
 PyObject *part_of_array(PyObject *array, PyObject *key, Py_ssize_t most)
 {
     const Numpys *whole = (Numpys *)array;
-    Part part = {.offset = 0};
+    Part part;  /* its axes are set as they are found */
+    part.offset = part.rank = 0;
     if (!Py_IS_TYPE(array, K.numpys) || new_array == NULL) return NULL;
     if (!put_all(&part, key, whole->nd, whole->dimensions, whole->strides) || !part.rank) {
         PyErr_Clear();  /* it comes again */
