@@ -136,6 +136,7 @@ extern long long ripe_from;  /* bytes */
 void forget_functions(void);
 int is_ripe(PyObject *code, long long bytes);  /* count bytes; whether the function is ripe */
 int is_caller_ripe(Py_ssize_t elements);
+int is_caller_lost(const Py_ssize_t *extents, int rank);
 PyObject *ripe(PyObject *module, PyObject *args);
 int is_pending(PyObject *x);
 Py_ssize_t elements_of(PyObject *x);

@@ -46,6 +46,22 @@ int is_lost(PyObject *code, PyObject *at, PyObject *shape)
     return bytes != NULL && PyLong_AsLongLong(bytes) >= P.lost;
 }
 
+/* Whether what the program does there is given up, for results of this shape. */
+int is_caller_lost(const Py_ssize_t *extents, int rank)
+{
+    PyFrameObject *frame = P.sites == NULL ? NULL : program_frame();
+    if (frame == NULL) return 0;
+    PyObject *code = (PyObject *)PyFrame_GetCode(frame), *at = PyLong_FromLong(~(long)last_instruction(frame));
+    PyObject *shape = tuple_of(extents, rank);
+    const int found = at != NULL && shape != NULL && is_lost(code, at, shape);
+    PyErr_Clear();  /* it is asked again */
+    Py_DECREF(code);
+    Py_XDECREF(at);
+    Py_XDECREF(shape);
+    Py_DECREF(frame);
+    return found;
+}
+
 PyObject *caller_of(PyFrameObject *frame)
 {
     PyFrameObject *back = PyFrame_GetBack(frame);

@@ -312,10 +312,20 @@ static int is_few_or_unripe(PyObject *key)
     return type_of((Numpys *)array) == BOOLEAN || size_of(array) < lazy_from(0) || !is_caller_ripe(size_of(array));
 }
 
+/* Whether Python no longer records what a key selects of an array, see gathers.gathered. */
+static int is_lost_gather(PyObject *x, PyObject *key)
+{
+    PyObject *array = IS_OURS(x) ? SLOT(x, K.x.array) : NULL, *indices = IS_OURS(key) ? SLOT(key, K.x.array) : NULL;
+    if (array == NULL || array == Py_None || indices == NULL || indices == Py_None) return 0;
+    const Numpys *source = (Numpys *)array;
+    if (source->nd != 1 && source->nd != 2) return 0;
+    return is_caller_lost((Py_ssize_t[]){size_of(indices), source->nd > 1 ? source->dimensions[1] : 1}, source->nd);
+}
+
 /* By indices or masks: a copy. */
 static PyObject *selected(PyObject *x, PyObject *key)
 {
-    Py_ssize_t least = is_few_or_unripe(key) ? limit(0) : lazy_from(0);
+    Py_ssize_t least = is_few_or_unripe(key) || is_lost_gather(x, key) ? limit(0) : lazy_from(0);
     PyObject *array = IS_OURS(x) ? at_once(x, least) : NULL, *plain = array == NULL ? NULL : advanced(key, least);
     if (plain == NULL) return call2(m_getitem, x, key);
     Py_INCREF(array);

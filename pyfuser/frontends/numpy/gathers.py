@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from math import prod
+from types import FrameType
 from typing import Any
 
 from pyfuser.frontends.numpy.layout import c_strides, is_c_order
 from pyfuser.frontends.numpy.memory import host, is_away, unmade, usable
 from pyfuser.frontends.numpy.record import caller_of, end_trip, is_due, program_frame
+from pyfuser.frontends.numpy.spaces import SPACE
 from pyfuser.frontends.numpy.switches import recording
 from pyfuser.frontends.numpy.workunits import COPYTO, space_of
 from pyfuser.frontends.numpy.wrap import of_region
@@ -34,7 +37,7 @@ from pyfuser.ir.nodes import (
     Sym,
     Workunit,
 )
-from pyfuser.runtime.first_tier import DirectCall, Step
+from pyfuser.runtime.first_tier import DirectCall, Step, is_lost
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
 from pyfuser.support.extension import NUMPY
@@ -64,8 +67,11 @@ def gathered(x: Any, indices: Any) -> Any:
         source, places = usable(x), usable(indices)
         if source is None or places is None or not _fits(source, places):
             return None
-        size = chosen.size * (source.shape[1] if len(source.shape) > 1 else 1)
-        if not is_due(size, is_away(source.buffer)):
+        extents, pending = (chosen.size, *source.shape[1:]), is_away(source.buffer)
+        if not is_due(prod(extents), pending):
+            return None
+        frame = program_frame(sys._getframe(1))
+        if not (pending or SPACE.device) and is_lost((frame.f_code, ~frame.f_lasti, extents)):
             return None
         least = 0
         if NUMPY is None or not NUMPY.are_below(chosen, source.shape[0]):
@@ -75,7 +81,7 @@ def gathered(x: Any, indices: Any) -> Any:
         shape = places.shape + source.shape[1:]
         kind = source.dtype
         target, owner = unmade(shape, c_strides(shape, kind.size), kind)
-        _record(target, source, places, least < 0)
+        _record(frame, extents, target, source, places, least < 0)
         return of_region(target, owner)
 
 
@@ -93,15 +99,17 @@ def _fits(source: Region, places: Region) -> bool:
     return is_c_order(source.shape, source.strides) and max(places.shape) < _MAX_INDEX
 
 
-def _record(target: Region, source: Region, places: Region, negative: bool) -> None:
-    frame = program_frame(sys._getframe(3))
+def _record(
+    frame: FrameType,
+    extents: tuple[int, ...],
+    target: Region,
+    source: Region,
+    places: Region,
+    negative: bool,
+) -> None:
     end_trip(frame)
-    count = 1
-    for extent in places.shape:
-        count *= extent
-    row = source.shape[1:]
-    flat = Region(places.buffer, places.offset, (places.dtype.size,), (count,), places.dtype)
-    extents = (count, *row)
+    row, count = extents[1:], extents[:1]
+    flat = Region(places.buffer, places.offset, (places.dtype.size,), count, places.dtype)
     strides = c_strides(extents, target.dtype.size)
     out = Region(target.buffer, 0, strides, extents, target.dtype)
     unit = _workunit(source.dtype, places.dtype, len(row), negative)

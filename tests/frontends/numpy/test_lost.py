@@ -155,7 +155,10 @@ def test_gathers_gain_where_there_are_many(
     tune(monkeypatch, planned_call_bytes=5 * 3 * count * 8, lost_bytes=1 << 40)
     x, places = np.array(numpy.ones(count)), np.array(numpy.arange(count) % 7)
     launches = COUNTERS.launches
+    recorded = []
     for _ in range(20):
         y = x[places] + x
         assert y[0] == 2.0
+        recorded.append(TRACER.recorded)
     assert (COUNTERS.launches > launches) == launched
+    assert (recorded[-1] > recorded[-5]) == launched
