@@ -138,8 +138,11 @@ def runs_here(trace: TraceShape, calls: Sequence[Call]) -> bool:
     if not may_run(calls):
         return False
     moved = SEEN.get(trace, 0)
-    if moved < 0 or moved >= GIVEN_UP:
-        return moved >= GIVEN_UP
+    if moved >= GIVEN_UP:  # by other instructions, or Python counts them in another way by now
+        lose(trace, calls)
+        return True
+    if moved < 0:
+        return False
     new, bytes_now = not moved, _bytes(calls)
     needed, alike = _needed(trace, bytes_now)
     ripe = [call for call in calls if getattr(call, "ripe", False)]
