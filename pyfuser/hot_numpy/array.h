@@ -105,7 +105,7 @@ enum {
     FEW_LT, FEW_LE, FEW_EQ, FEW_NE, FEW_GT, FEW_GE, FEW_OPERATIONS
 };
 
-enum { MOST_APART = 1024 };  /* elements that `few_into` computes apart first: from there NumPy is as fast */
+enum { MOST_APART = 2048 };  /* elements that `few_into` computes apart first: from there NumPy is as fast */
 int few_of(PyObject *ufunc);
 /* Types of elements. */
 enum { REAL64, REAL32, INTEGER64, INTEGER32, UNSIGNED64, UNSIGNED32, UNSIGNED8, BOOLEAN, TYPES };
