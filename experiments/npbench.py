@@ -116,9 +116,10 @@ def difference(ours: list[Any], numpys: list[Any]) -> float:
 
 def measure(checkout: Path, name: str, preset: str, repeat: int, warm_up: int) -> dict[str, Any]:
     """What a process finds out about one program."""
-    import numpy
+    import pyfuser.numpy as lazy  # before NumPy, as such programs import it
 
-    import pyfuser.numpy as lazy
+    # isort: split
+    import numpy
 
     benchmark = Benchmark(checkout, name, preset)
     data = benchmark.data()
