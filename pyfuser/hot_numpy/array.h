@@ -116,6 +116,7 @@ enum { WIDEST = 16 };  /* bytes */
 extern const Py_ssize_t BYTES[ALL_TYPES];
 extern PyObject *descrs[ALL_TYPES];  /* NumPy's one object for each type */
 int type_of(const Numpys *array);  /* TYPES: another one */
+int type_among(const Numpys *array, int count);  /* of the first so many; count: another one */
 int put_number(PyObject *x, int type, char *to);
 int put_index(PyObject *x, Py_ssize_t *to);
 PyObject *get_element(PyObject *array, PyObject *key);
@@ -151,9 +152,11 @@ PyObject *sliced(PyObject *x, PyObject *part);  /* steals part */
 PyObject *make_fast(PyObject *module, PyObject *plain);
 int add_functions(PyObject *module);
 PyObject *recorded(PyObject *operation, PyObject *const *operands, int given, PyObject *out);
-/* Functions of NumPy's C API, by their place in its table, which never changes. */
+/* PyArray_NewFromDescr (NULL until it is bound) and PyArray_SetBaseObject, by their place in the table of
+   NumPy's C API, which never changes. */
 enum { NEW_FROM_DESCR = 94, SET_BASE_OBJECT = 282 };
-void bind_parts(void **table);
+extern PyObject *(*new_numpys)(PyTypeObject *, PyObject *, int, const Py_ssize_t *, const Py_ssize_t *, void *, int, PyObject *);
+extern int (*set_base)(Numpys *, PyObject *);
 PyObject *part_of_array(PyObject *array, PyObject *key, Py_ssize_t most);
 PyObject *part_of_region(PyObject *x, PyObject *key);
 PyObject *reshaped(PyObject *x, PyObject *const *args, Py_ssize_t count);

@@ -79,9 +79,8 @@ static char *element(const Numpys *array, PyObject *key)
 /* The type of single elements; ALL_TYPES: another one, or that of truth values, of which NumPy has one object each. */
 static int element_type(const Numpys *array)
 {
-    int n = 0;
-    while (n < ALL_TYPES && array->descr != descrs[n]) n++;
-    return n == BOOLEAN ? ALL_TYPES : n;
+    const int type = type_among(array, ALL_TYPES);
+    return type == BOOLEAN ? ALL_TYPES : type;
 }
 
 /* The element that a key chooses (a new reference); NULL, without an error: NumPy is to find it. */

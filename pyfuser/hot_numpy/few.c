@@ -149,7 +149,8 @@ const Py_ssize_t BYTES[ALL_TYPES] = {8, 4, 8, 4, 8, 4, 1, 1, 16, 8, 2, 2, 1};
 
 PyObject *descrs[ALL_TYPES];
 static PyObject *ufuncs[FEW_OPERATIONS], *where;
-static PyObject *(*new_array)(PyTypeObject *, PyObject *, int, const Py_ssize_t *, const Py_ssize_t *, void *, int, PyObject *);
+PyObject *(*new_numpys)(PyTypeObject *, PyObject *, int, const Py_ssize_t *, const Py_ssize_t *, void *, int, PyObject *);
+int (*set_base)(Numpys *, PyObject *);
 
 PyObject *bind_few(PyObject *module, PyObject *args)
 {
@@ -160,8 +161,8 @@ PyObject *bind_few(PyObject *module, PyObject *args)
     if (table == NULL) return NULL;
     for (int n = 0; n < ALL_TYPES; n++) descrs[n] = Py_NewRef(PyTuple_GET_ITEM(known, n));
     for (int n = 0; n < FEW_OPERATIONS; n++) ufuncs[n] = Py_NewRef(PyTuple_GET_ITEM(functions, n));
-    *(void **)&new_array = table[NEW_FROM_DESCR];
-    bind_parts(table);
+    *(void **)&new_numpys = table[NEW_FROM_DESCR];
+    *(void **)&set_base = table[SET_BASE_OBJECT];
     Py_RETURN_NONE;
 }
 
@@ -173,12 +174,14 @@ int few_of(PyObject *ufunc)
     return n;
 }
 
-int type_of(const Numpys *array)
+int type_among(const Numpys *array, int count)
 {
     int n = 0;
-    while (n < TYPES && array->descr != descrs[n]) n++;
+    while (n < count && array->descr != descrs[n]) n++;
     return n;
 }
+
+int type_of(const Numpys *array) { return type_among(array, TYPES); }
 
 /* Lay an array along the axes of the result; 0: NumPy has to, or its elements are in another order. */
 static int lay(Operand *operand, const Numpys *array, const Loops *loops)
@@ -251,7 +254,7 @@ static int prepare(Loops *loops, PyObject *one, PyObject *other, char *number, P
     const Numpys *a = Py_IS_TYPE(one, K.numpys) ? (Numpys *)one : NULL;
     const Numpys *b = Py_IS_TYPE(other, K.numpys) ? (Numpys *)other : NULL;
     const Numpys *first = a != NULL ? a : b, *wider = a != NULL && b != NULL && b->nd > a->nd ? b : first;
-    if (new_array == NULL || first == NULL || wider->nd < 1 || wider->nd > AXES) return TYPES;
+    if (new_numpys == NULL || first == NULL || wider->nd < 1 || wider->nd > AXES) return TYPES;
     int type = type_of(first);
     if (type >= TYPES || (a != NULL && b != NULL && a->descr != b->descr)) return TYPES;
     if ((a != NULL && !(a->flags & ALIGNED)) || (b != NULL && !(b->flags & ALIGNED))) return TYPES;
@@ -284,7 +287,7 @@ PyObject *few(int operation, PyObject *one, PyObject *other)
     if (row == NULL) return NULL;
     int made_of = operation >= FEW_LT ? BOOLEAN : type;
     Py_INCREF(descrs[made_of]);  /* stolen */
-    PyObject *made = new_array(K.numpys, descrs[made_of], loops.rank, loops.extents, NULL, NULL, 0, NULL);
+    PyObject *made = new_numpys(K.numpys, descrs[made_of], loops.rank, loops.extents, NULL, NULL, 0, NULL);
     if (made == NULL) return NULL;
     coalesce(&loops);
     if (run(&loops, row, ((Numpys *)made)->data, BYTES[made_of])) return made;
@@ -320,7 +323,7 @@ int is_where(PyObject *function) { return function == where; }
 PyObject *few_where(PyObject *mask, PyObject *one, PyObject *other)
 {
     char number[WIDEST] __attribute__((aligned(WIDEST)));
-    if (new_array == NULL || !Py_IS_TYPE(mask, K.numpys)) return NULL;
+    if (new_numpys == NULL || !Py_IS_TYPE(mask, K.numpys)) return NULL;
     const Numpys *chosen = (Numpys *)mask;
     const Numpys *a = Py_IS_TYPE(one, K.numpys) ? (Numpys *)one : NULL, *b = Py_IS_TYPE(other, K.numpys) ? (Numpys *)other : NULL;
     const Numpys *first = a != NULL ? a : b;
@@ -331,7 +334,7 @@ PyObject *few_where(PyObject *mask, PyObject *one, PyObject *other)
     if (a != NULL && b != NULL && (a->descr != b->descr || !is_along(b, chosen))) return NULL;
     if ((a == NULL || b == NULL) && !put_number(a == NULL ? one : other, type, number)) return NULL;
     Py_INCREF(descrs[type]);  /* stolen */
-    PyObject *made = new_array(K.numpys, descrs[type], chosen->nd, chosen->dimensions, NULL, NULL, 0, NULL);
+    PyObject *made = new_numpys(K.numpys, descrs[type], chosen->nd, chosen->dimensions, NULL, NULL, 0, NULL);
     if (made == NULL) return NULL;
     void (*choose)(const char *, const char *, Py_ssize_t, const char *, Py_ssize_t, char *, Py_ssize_t)
         = BYTES[type] == 8 ? choose_8 : BYTES[type] == 4 ? choose_4 : choose_1;

@@ -8,15 +8,6 @@ typedef struct {
     int rank;
 } Part;
 
-static PyObject *(*new_array)(PyTypeObject *, PyObject *, int, const Py_ssize_t *, const Py_ssize_t *, void *, int, PyObject *);
-static int (*set_base)(Numpys *, PyObject *);
-
-void bind_parts(void **table)
-{
-    *(void **)&new_array = table[NEW_FROM_DESCR];
-    *(void **)&set_base = table[SET_BASE_OBJECT];
-}
-
 static int put_axis(Part *part, Py_ssize_t extent, Py_ssize_t stride)
 {
     if (part->rank == AXES || !extent) return 0;
@@ -150,7 +141,7 @@ PyObject *part_of_array(PyObject *array, PyObject *key, Py_ssize_t most)
     const Numpys *whole = (Numpys *)array;
     Part part;  /* its axes are set as they are found */
     part.offset = part.rank = 0;
-    if (!Py_IS_TYPE(array, K.numpys) || new_array == NULL) return NULL;
+    if (!Py_IS_TYPE(array, K.numpys) || new_numpys == NULL) return NULL;
     if (!put_all(&part, key, whole->nd, whole->dimensions, whole->strides) || !part.rank) {
         PyErr_Clear();  /* it comes again */
         return NULL;
@@ -158,7 +149,7 @@ PyObject *part_of_array(PyObject *array, PyObject *key, Py_ssize_t most)
     for (int n = 0; n < part.rank; n++) most /= part.extents[n];
     if (!most) return NULL;
     Py_INCREF(whole->descr);  /* stolen, as the array is next */
-    PyObject *made = new_array(K.numpys, whole->descr, part.rank, part.extents, part.strides, whole->data + part.offset, whole->flags, NULL);
+    PyObject *made = new_numpys(K.numpys, whole->descr, part.rank, part.extents, part.strides, whole->data + part.offset, whole->flags, NULL);
     if (made != NULL && set_base((Numpys *)made, Py_NewRef(array)) < 0) Py_CLEAR(made);
     return made;
 }

@@ -32,6 +32,7 @@ TWO = frozenset({
 """Operations of one operand, or two, that NumPy's vectors do as fast as memory allows."""
 
 GATHER = "gather"
+"""The name of `x[indices]`."""
 
 RATE = 90e9
 """Bytes a second that NumPy moves in cache; an AMD EPYC with AVX-512, one thread."""
@@ -70,19 +71,19 @@ def has_none(given: TraceShape, trace: TraceShape, plan: Plan) -> bool:
     given: what was recorded. trace, plan: what was made of it.
     """
     calls = given.calls
-    gathers = [prod(call.space.end) for call in calls if call.workunit.name == GATHER]
-    if left_out("no-gain") or len(gathers) + sum(_streams(c.workunit) for c in calls) < len(calls):
+    if left_out("no-gain") or not all(map(_is_known, calls)):
         return False
     if any(param.sym.dtype.is_complex for call in calls for param in call.workunit.params):
         return False
     ours = FLUSH + RECORDED * len(calls) + _kernels(trace, plan)
-    ours += sum(LOOKED[0] + (LOOKED[1] + GATHERED / _sharing()) * count for count in gathers)
+    gathered = [prod(call.space.end) for call in calls if _gathers(call)]
+    ours += sum(LOOKED[0] + (LOOKED[1] + GATHERED / _sharing()) * count for count in gathered)
     return sum(map(_numpys, calls)) < ours
 
 
 def _numpys(call: CallShape) -> float:
     """Seconds that NumPy takes for a call."""
-    if call.workunit.name == GATHER:
+    if _gathers(call):
         return CALL + prod(call.space.end) * GATHERED
     regions = [each for each in call.arguments if isinstance(each, RegionShape)]
     wide = sum(param.sym.dtype.size for param in call.workunit.params if param.rank)
@@ -104,6 +105,15 @@ def _kernels(trace: TraceShape, plan: Plan) -> float:
 def _sharing() -> float:
     """How much faster kernels are than one thread."""
     return SHARED if SETTINGS.threads > 1 else 1.0
+
+
+def _is_known(call: CallShape) -> bool:
+    """Whether what NumPy takes for a call is known."""
+    return _streams(call.workunit) or _gathers(call)
+
+
+def _gathers(call: CallShape) -> bool:
+    return call.workunit.name == GATHER
 
 
 def _streams(workunit: Workunit) -> bool:

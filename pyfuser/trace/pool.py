@@ -102,12 +102,11 @@ class Pool:
         size, room = block.nbytes, capacity(block.nbytes)
         if size < SMALLEST or room > self.limit:
             return
-        blocks = self._blocks.setdefault(room, [])
         if not isinstance(block.base, memoryview):
             if not self._missed.get(room):
                 return
             self._missed[room] -= 1
-        blocks.append(block)
+        self._blocks.setdefault(room, []).append(block)
         self._order.append(room)
         self.held += room
         while self.held > self.limit and self._order:

@@ -161,8 +161,8 @@ def _moment(x: Any, name: str, axis: int, ddof: Any) -> Any:
     return found if name == "var" else np.sqrt(found, out=found)
 
 
-class _Form(NamedTuple):
-    """What is recorded for a reduction of an array that lies in some way, along one axis."""
+class _Way(NamedTuple):
+    """How a reduction along an axis of an array is recorded."""
 
     kind: DType  # of the result
     inner: bool  # whether the axis is the last one that counts
@@ -182,27 +182,27 @@ def _reduce(x: Any, reduction: Reduction, axis: int) -> Any:
         if region is None:
             return None
         limits = (len(ROWS), LIMITS.exact, LIMITS.rows, LIMITS.columns, SPACE.execution)
-        form = _formed(reduction, region.dtype, region.shape, region.strides, axis, limits)
-        if form is None or not is_due(x.size, is_away(region.buffer)):
+        way = _way_of(reduction, region.dtype, region.shape, region.strides, axis, limits)
+        if way is None or not is_due(x.size, is_away(region.buffer)):
             return None
-        lanes = SPACE.device and _lanes(reduction, region, form.layout.size, axis, form.inner)
-        if not lanes and not _few_or_many(form.layout.size, form.inner):
+        lanes = SPACE.device and _lanes(reduction, region, way.layout.size, axis, way.inner)
+        if not lanes and not _few_or_many(way.layout.size, way.inner):
             return None
         if lanes > 1:
             reduce = partial(_reduce, reduction=reduction, axis=axis)
             return by_lanes(x, axis, lanes, reduction.ufunc, reduce)
-        return _record(reduction, region, form)
+        return _record(reduction, region, way)
 
 
 @cached(1024)
-def _formed(
+def _way_of(
     reduction: Reduction,
     own: DType,
     shape: tuple[int, ...],
     strides: tuple[int, ...],
     axis: int,
     limits: tuple[Any, ...],
-) -> _Form | None:
+) -> _Way | None:
     """How it is recorded; None: it is not. limits: what that depends on, besides."""
     inner = prod(shape[axis + 1 :]) == 1
     kind = kind_of(reduction, own, inner)
@@ -220,7 +220,7 @@ def _formed(
         reduction, own, kind, form.axes, layout.result.axes, len(layout.extents), terms
     )
     space = space_of(layout.extents)
-    return _Form(kind, inner, layout, unit, space, (*steps, strides[axis]), (*axes, count))
+    return _Way(kind, inner, layout, unit, space, (*steps, strides[axis]), (*axes, count))
 
 
 def _lanes(reduction: Reduction, region: Region, results: int, axis: int, inner: bool) -> int:
@@ -279,14 +279,14 @@ def term_of(reduction: Reduction, element: Expr, kind: DType) -> Expr:
     return element if reduction.place else cast(element, kind)
 
 
-def _record(reduction: Reduction, region: Region, form: _Form) -> Any:
+def _record(reduction: Reduction, region: Region, way: _Way) -> Any:
     frame = program_frame(sys._getframe(4))
     end_trip(frame)
-    layout = form.layout
-    target, owner = unmade(layout.shape, layout.strides, form.kind)
-    operand = Region(region.buffer, region.offset, form.strides, form.shape, region.dtype)
+    layout = way.layout
+    target, owner = unmade(layout.shape, layout.strides, way.kind)
+    operand = Region(region.buffer, region.offset, way.strides, way.shape, region.dtype)
     call = RecordedReduction(
-        "for", form.space, form.unit, (formed(target, layout.result), operand), None,
+        "for", way.space, way.unit, (formed(target, layout.result), operand), None,
         None, frame.f_code, ~frame.f_lasti,
     )  # fmt: skip
     call.reduction = reduction

@@ -138,6 +138,8 @@ _METHODS |= {
 }
 _METHODS |= {"__array_ufunc__": _UFUNC if NUMPY is None else NUMPY.__array_ufunc__}
 _TYPES = ("f8", "f4", "i8", "i4", "u8", "u4", "u1", "?", "c16", "c8", "i2", "u2", "i1")
+"""As `hot_numpy/array.h` counts them."""
+
 if NUMPY is not None:
     NUMPY.bind(
         ndarray, Owner, Buffer, np.integer, np.dtype, FRESH, apply.SCALARS, TRACER, USE,

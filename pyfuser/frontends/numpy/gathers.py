@@ -38,6 +38,7 @@ from pyfuser.ir.nodes import (
     Workunit,
 )
 from pyfuser.runtime.first_tier import DirectCall, Step, is_lost
+from pyfuser.runtime.no_gain import GATHER
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
 from pyfuser.support.extension import NUMPY
@@ -137,7 +138,7 @@ def _workunit(kind: DType, index: DType, row: int, negative: bool) -> Workunit:
         place = Select(Compare("<", place, Const(0, DType.INT64)), around, place)
     body.append(Store(out, (Read(i), *rest), Load(x, (place, *rest))))
     return Workunit(
-        name="gather",
+        name=GATHER,
         indices=(i, j)[: 1 + row],
         params=(Param(out, 1 + row), Param(x, 1 + row), Param(places, 1)),
         body=tuple(body),
