@@ -19,10 +19,9 @@ from pyfuser.frontends.embedded.capture import Capture
 from pyfuser.frontends.embedded.decorators import state_of, warn_of_decorators
 from pyfuser.frontends.embedded.views import ViewType
 from pyfuser.runtime.flush import finish
-from pyfuser.runtime.isolate import FAILURES
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.counters import COUNTERS, Counters
-from pyfuser.support.errors import ArgumentError, WorkunitWarning, warn
+from pyfuser.support.errors import FAILURES, ArgumentError, WorkunitWarning, warn
 from pyfuser.support.lazy import lazily
 from pyfuser.trace import reason
 from pyfuser.trace.call import GPU_SPACES, Call

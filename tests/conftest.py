@@ -23,7 +23,6 @@ from pathlib import Path
 import pytest
 
 from pyfuser import pipeline
-from pyfuser.engine import native
 from pyfuser.engine.store.store import STORE
 from pyfuser.ir.arithmetic import UndefinedBehaviour
 from pyfuser.ir.reference.interpret import interpret
@@ -113,7 +112,8 @@ def idle_kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
                 cache.clear()
 
     forget()
-    monkeypatch.setattr(native, "emit", lambda _: 'extern "C" int pf_kernel() { return 0; }')
+    nothing = 'extern "C" int pf_kernel() { return 0; }'
+    monkeypatch.setattr("pyfuser.codegen.cpu.unit.emit", lambda _: nothing)
     yield
     forget()
 

@@ -16,8 +16,7 @@ import pytest
 
 import pyfuser
 from pyfuser.plan.plan import Group, Plan, Rejection, Stage, Sweep
-from pyfuser.runtime import autotune
-from pyfuser.runtime import flush as runtime_flush
+from pyfuser.runtime import autotune, building
 from pyfuser.runtime.autotune import (
     APART,
     DOUBT,
@@ -91,7 +90,7 @@ class Clock:
 @pytest.fixture(autouse=True)
 def arbitrating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """Trials begin as soon as a loop is steady; what they find is kept in a folder of the test."""
-    settings = replace(autotune.SETTINGS, arbitrate=True, cache_dir=tmp_path)
+    settings = replace(autotune.SETTINGS, arbitrate=True, directory=tmp_path)
     monkeypatch.setattr(autotune, "SETTINGS", settings)
     tune(monkeypatch, long=0.0)
     tune(monkeypatch, soon=0.0)
@@ -344,7 +343,7 @@ def test_a_cut_that_does_not_compile_is_no_cut(
     def fails(*_: Any) -> Any:
         raise KernelError("no")
 
-    monkeypatch.setattr(runtime_flush, "group_shapes", fails)
+    monkeypatch.setattr(building, "group_shapes", fails)
     assert {loop.step() for _ in range(2 * STEADY)} == {1}
     assert not made.asked
 

@@ -76,7 +76,7 @@ class Loop:
 
 @pytest.fixture(autouse=True)
 def arbitrating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    settings = replace(autotune.SETTINGS, arbitrate=True, cache_dir=tmp_path)
+    settings = replace(autotune.SETTINGS, arbitrate=True, directory=tmp_path)
     monkeypatch.setattr(autotune_apart, "SETTINGS", settings)
     monkeypatch.setattr(rivals, "NAMES", ())  # they have a file of their own: test_rivals
     tune(monkeypatch, long=0.0)

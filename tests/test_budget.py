@@ -11,7 +11,7 @@ import pytest
 
 import pyfuser
 from pyfuser.frontends import scalar_work
-from pyfuser.runtime import budget, flush
+from pyfuser.runtime import budget, eager
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.extension import HOT
@@ -250,7 +250,7 @@ def test_traces_are_planned_while_that_takes_less_than_to_compile_what_runs_unfu
 
 def test_traces_whose_plans_save_much_are_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin of the one above."""
-    monkeypatch.setattr(flush, "saved", lambda program: 1.0)
+    monkeypatch.setattr("pyfuser.runtime.building.saved", lambda program: 1.0)
     n = 60
     a, f = pk.View([n, n], pk.double), pk.View([n], pk.double)
     a.data[:] = matrix(n)
@@ -341,7 +341,7 @@ def test_a_call_that_fails_leaves_what_ran(monkeypatch: pytest.MonkeyPatch) -> N
     a, f = pk.View([n, n], pk.double), pk.View([n], pk.double)
     a.data[:] = matrix(n)
     SESSION.budget._plans.credit = SESSION.budget._kernels.credit = 0.0, 0.0
-    run, seen = budget.eager.run, []
+    run, seen = eager.run, []
 
     def failing(call, checked=False, ran=None):
         seen.append(call.name)
@@ -349,7 +349,7 @@ def test_a_call_that_fails_leaves_what_ran(monkeypatch: pytest.MonkeyPatch) -> N
             raise MemoryError("no memory")
         run(call, checked, ran)
 
-    monkeypatch.setattr(budget.eager, "run", failing)
+    monkeypatch.setattr(eager, "run", failing)
     step(1, n, a, f)
     assert seen == ["column", "shrink"]  # the second one ran the second time, in the usual way
     np.testing.assert_array_equal(f.data, matrix(n)[:, 1] / matrix(n)[1, 1])

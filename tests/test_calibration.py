@@ -141,7 +141,7 @@ def test_a_system_without_the_directory(tmp_path: Path) -> None:
 @pytest.fixture
 def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Measures little, and so badly, but all of it; the calibration is kept in a new directory."""
-    settings = replace(SETTINGS, cache_dir=tmp_path / "cache", calibration=True)
+    settings = replace(SETTINGS, directory=tmp_path / "cache", calibration=True)
     monkeypatch.setattr(tuning_host, "SETTINGS", settings)
     monkeypatch.setattr("pyfuser.cli.SETTINGS", settings)
     for name, value in (

@@ -303,7 +303,7 @@ def test_which_divisors_are_tested(
         texts.append(emit(spec))
         return texts[-1]
 
-    monkeypatch.setattr(native, "emit", noted)
+    monkeypatch.setattr("pyfuser.codegen.cpu.unit.emit", noted)
     monkeypatch.setattr(native, "KERNELS", Table("of a test", 999))
     monkeypatch.setattr(eager, "READY", Table("calls of a test", 999))
     if HOT is not None:

@@ -31,7 +31,7 @@ VALUES = {
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """This machine's calibration, not yet written, of a process that would read it."""
     monkeypatch.setattr(
-        tuning_host, "SETTINGS", replace(SETTINGS, cache_dir=tmp_path, calibration=True)
+        tuning_host, "SETTINGS", replace(SETTINGS, directory=tmp_path, calibration=True)
     )
     known.cache_clear()
     path = tuning_host.calibration_file()

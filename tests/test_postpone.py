@@ -13,7 +13,7 @@ import pytest
 import pyfuser
 import pyfuser.numpy as lazy
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.runtime import flush, postpone
+from pyfuser.runtime import building, flush, postpone
 from pyfuser.runtime.owed import Owed
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS
@@ -589,7 +589,7 @@ def test_a_program_that_cannot_be_made_leaves_the_one_that_stores(
     def refuse(*_: Any) -> None:
         raise KernelError("the compiler ended")
 
-    monkeypatch.setattr(flush, "program_for", refuse)
+    monkeypatch.setattr(building, "program_for", refuse)
     assert COUNTERS.plans > plans and loop.warm(12) == 0
     assert loop.k[3] == 11.0
 

@@ -99,7 +99,7 @@ class Twice:
 
 @pytest.fixture(autouse=True)
 def arbitrating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    settings = replace(autotune.SETTINGS, arbitrate=True, cache_dir=tmp_path)
+    settings = replace(autotune.SETTINGS, arbitrate=True, directory=tmp_path)
     monkeypatch.setattr(autotune_apart, "SETTINGS", settings)
     monkeypatch.setattr(Apart, "after", lambda _, program: program)
     tune(monkeypatch, soon=0.0, trial_kernel=0.0, briefest=0.0, sunk_rows=1 << 30)

@@ -183,7 +183,7 @@ def test_kernels_that_are_missing_are_waited_for_and_choices_kept(
 ) -> None:
     store = Store(tmp_path / "plans")
     store.off = False
-    monkeypatch.setattr(turns, "STORE", store)
+    monkeypatch.setattr("pyfuser.engine.store.store.STORE", store)
     real = turns.Turns()
     x, y = views()
     with pyfuser.unfused():

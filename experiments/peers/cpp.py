@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from experiments.peers.program import FOLDER
-from pyfuser.codegen.c.maths.vector import LINK_FLAGS
-from pyfuser.engine.compiler import find_compiler, flags
+from pyfuser.engine.compiler import LINK_FLAGS, find_compiler, flags
 from pyfuser.support.settings import SETTINGS
 
 Function = Callable[..., None]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.analysis.structural import structural_scalars
 from pyfuser.calibration.measure_host import sum_of, write
 from pyfuser.engine.engine import prepare_one
 from pyfuser.engine.gpu.device import Device, current

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.analysis.structural import structural_scalars
 from pyfuser.engine import native
 from pyfuser.engine.cache import write_own
 from pyfuser.ir.canonical import fresh

@@ -13,9 +13,10 @@ import warnings
 
 import numpy as np
 
-from pyfuser.analysis.accesses import Access, Mode, structural_scalars
+from pyfuser.analysis.accesses import Access, Mode
 from pyfuser.analysis.dependences import dependences
 from pyfuser.analysis.races import certain_races
+from pyfuser.analysis.structural import structural_scalars
 from pyfuser.checks.accesslog import ATOMIC, READ, WRITE, AccessLog, Site, Touch, split_sites
 from pyfuser.checks.image import Image
 from pyfuser.ir.effects import written_views

@@ -18,7 +18,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from pyfuser.analysis.accesses import Mode, accesses, structural_scalars
+from pyfuser.analysis.accesses import Mode, accesses
+from pyfuser.analysis.structural import structural_scalars
 from pyfuser.checks.image import Image
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType

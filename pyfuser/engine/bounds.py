@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyfuser.codegen.cpu.checked import REPORT_HEAD
 from pyfuser.ir.divisions import divisions
+from pyfuser.nest.abi import REPORT_HEAD
 from pyfuser.nest.spec import KernelSpec
 from pyfuser.support.errors import BoundsError, CheckError, DivisionError, quoted
 from pyfuser.trace.call import Call

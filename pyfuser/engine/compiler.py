@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyfuser.codegen.c.maths.vector import LINK_FLAGS
 from pyfuser.support.caches import once
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import CompilerError, KernelError
@@ -64,6 +63,7 @@ _FLAGS = (
 # follow each other: `z[0] = (float)x[0]; z[1] = (float)x[1]` keeps all digits if z is of doubles.
 # It does not where it makes vectors of loops.
 _FLOAT_FLAGS = ("-fno-tree-slp-vectorize",)
+LINK_FLAGS = ("-lm",)  # it brings libmvec where that is needed
 _FLOAT = re.compile(rb"\bfloat\b")
 # g++ 12 may move a copy `t[i] = x[i]` out of a loop and behind a later store to x[i]: where `ivdep`
 # lets it distribute a loop, it forgets that order. Only loops that store twice can be distributed.

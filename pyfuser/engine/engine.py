@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from pyfuser.engine import native, pykokkos
+from pyfuser.engine import native
+from pyfuser.engine.launchable import RollingParams
 from pyfuser.engine.marshal import Number
-from pyfuser.engine.native import RollingParams
 from pyfuser.ir.nodes import Workunit
-from pyfuser.pipeline import for_c
 from pyfuser.plan.capabilities import ALL, Capabilities
+from pyfuser.support.lazy import lazily
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import GPU_SPACES
 from pyfuser.trace.future import Future
 from pyfuser.trace.gate import Ran
 from pyfuser.trace.memory import Box, Region
 from pyfuser.transform.kernel import Kernel
+
+if TYPE_CHECKING:
+    from pyfuser.engine import pykokkos
+else:
+    pykokkos = lazily("pyfuser.engine.pykokkos")
 
 ON_DEVICE = Capabilities(sweeps=False, timed=False, without=frozenset({"coarsen", "sink-axes"}))
 """Blocks of a grid cannot wait for each other, and neighbouring threads have to touch neighbouring
@@ -37,7 +42,7 @@ class Registers(Protocol):
 
 
 class Launchable(Protocol):
-    """A kernel that is ready to run; see `native.Launchable`."""
+    """A kernel that is ready to run; see `launchable.Launchable`."""
 
     source: str
     on_device: bool
@@ -114,6 +119,8 @@ class Native:
 
     def final(self, kernel: Kernel) -> Kernel:
         """What is printed as C++, CUDA or HIP."""
+        from pyfuser.pipeline import for_c  # which processes with stored code do not need
+
         return for_c(kernel)
 
     def prepare(self, wanted: Wanted) -> Sequence[Launchable]:

@@ -14,13 +14,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyfuser.codegen.cpu.checked import REPORT_HEAD
-from pyfuser.codegen.cpu.unit import DIVIDED, NO_MEMORY, OUTSIDE, Slot, abi
-from pyfuser.codegen.cpu.wavefront.stage import ROLLING_WORDS
 from pyfuser.engine.bounds import mistake
 from pyfuser.engine.faults import described, launching
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Param
+from pyfuser.nest.abi import (
+    DIVIDED,
+    NO_MEMORY,
+    OUTSIDE,
+    REPORT_HEAD,
+    ROLLING_WORDS,
+    Slot,
+    abi,
+)
 from pyfuser.nest.spec import KernelSpec, SweepSpec, loops_of
 from pyfuser.support.errors import ArgumentError, DivisionError
 from pyfuser.support.tracebacks import hidden

@@ -1,20 +1,15 @@
-"""The native engine: kernels as C++ with OpenMP, called through ctypes (which releases the GIL)."""
+"""The native engine: kernels as C++ with OpenMP, compiled and kept."""
 
 from __future__ import annotations
 
-import _ctypes
 import contextlib
-import ctypes
-import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pyfuser.codegen.cpu.unit import emit
-from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine.cache import KernelCache, key_of
 from pyfuser.engine.compiler import (
     IN_ONE_LOOP,
@@ -24,10 +19,8 @@ from pyfuser.engine.compiler import (
     compile_library,
     find_compiler,
 )
-from pyfuser.engine.faults import watch
 from pyfuser.engine.flight import Flights
-from pyfuser.engine.marshal import Value, fail, make_run, slot_values
-from pyfuser.engine.on_host import OnHost
+from pyfuser.engine.launchable import Launchable, RollingParams
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
@@ -37,89 +30,6 @@ from pyfuser.support.errors import CacheError, CompilerError
 from pyfuser.support.progress import listening, noted
 from pyfuser.support.settings import SETTINGS
 from pyfuser.transform.kernel import Kernel
-from pyfuser.tuning.thresholds import DEFAULT
-
-
-class Launchable(OnHost):
-    """A compiled kernel. It holds no data, so one serves every call with its spec.
-
-    run(space, arguments, ran=None): launch it and wait. `arguments` are aligned with the workunit's
-    parameters: a Region (allocated if it is not yet) or a number. Returns one number for each
-    accumulator. Raises OverflowError or TypeError for a number that does not fit its parameter,
-    ArgumentError for a misaligned array, MemoryError. For `ran`, `values` and a sweep's `space` see
-    `make_run`.
-    """
-
-    __slots__ = ("_filling", "entry", "library", "run", "slots", "source", "spec", "values")
-
-    def __init__(self, spec: KernelSpec | SweepSpec, source: str, library: Path) -> None:
-        self.spec = spec
-        self.source = source
-        self.library = library
-        self.entry = _entry_point(library)
-        self.run, self.values, self.slots = make_run(spec, self.entry, team.threads)
-        self._filling: tuple[Value, ...] | None = None
-
-    @property
-    def filling(self) -> tuple[Value, ...]:
-        """What fills all slots, in order."""
-        if self._filling is None:
-            self._filling = tuple(slot_values(self.spec))
-        return self._filling
-
-    def fail(self, status: int) -> None:
-        """Raise what a kernel's status stands for, where it was called by others."""
-        fail(self.spec, status)
-
-
-def _entry_point(library: Path) -> Any:
-    """The kernel in a shared library. Raises OSError or AttributeError if there is none."""
-    watch()
-    with _short_waits():
-        loaded = ctypes.CDLL(str(library))
-    try:
-        return loaded.pf_kernel
-    except AttributeError:
-        with contextlib.suppress(OSError):  # else the next file of this name would not be loaded
-            _ctypes.dlclose(loaded._handle)
-        raise
-
-
-@contextlib.contextmanager
-def _short_waits() -> Iterator[None]:
-    """The first kernel loads libgomp, which reads then how long its threads wait."""
-    if any(name in os.environ for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")):
-        yield
-        return
-    os.environ["GOMP_SPINCOUNT"] = str(DEFAULT.spins)
-    try:
-        yield
-    finally:
-        os.environ.pop("GOMP_SPINCOUNT", None)
-
-
-class _Team:
-    """How many threads a launch may use."""
-
-    __slots__ = ("count",)
-
-    def __init__(self) -> None:
-        self.count = SETTINGS.threads
-
-    def threads(self) -> int:
-        return self.count
-
-    def forked(self) -> None:
-        """A forked child has none of the OpenMP threads its parent's library believes in."""
-        self.count = 1
-
-
-team = _Team()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=team.forked)
-
-#: See `SweepSpec.rolling`.
-RollingParams = tuple[tuple[tuple[int, int], ...], ...]
 
 MAX_KERNELS = 4096
 
@@ -190,15 +100,27 @@ def identity() -> str:
 
 def missing(kernels: Sequence[Kernel]) -> int:
     """How many of these kernels, each by itself, are neither loaded nor on disk."""
-    specs = {spec for spec in map(spec_of, kernels) if spec not in KERNELS}
-    return sum(kernel_cache().kept(_key(emit(spec), _options(spec))) is None for spec in specs)
+    specs = {spec for spec in map(_spec_of, kernels) if spec not in KERNELS}
+    return sum(kernel_cache().kept(_key(_emit(spec), _options(spec))) is None for spec in specs)
+
+
+def _emit(spec: KernelSpec | SweepSpec) -> str:
+    from pyfuser.codegen.cpu.unit import emit  # which processes with stored code do not need
+
+    return emit(spec)
+
+
+def _spec_of(kernel: Kernel, workunit: Workunit | None = None) -> KernelSpec:
+    from pyfuser.codegen.kernel import spec_of
+
+    return spec_of(kernel, workunit)
 
 
 def _spec(kernels: Sequence[Kernel], rolling: RollingParams) -> KernelSpec | SweepSpec:
     if len(kernels) == 1:
-        return spec_of(kernels[0])
+        return _spec_of(kernels[0])
     shared = [replace(kernel, tables=()) for kernel in kernels]
-    return SweepSpec(tuple(map(spec_of, shared)), rolling)
+    return SweepSpec(tuple(map(_spec_of, shared)), rolling)
 
 
 def prepare_checked(kernel: Kernel, workunit: Workunit) -> Launchable:
@@ -206,7 +128,7 @@ def prepare_checked(kernel: Kernel, workunit: Workunit) -> Launchable:
 
     Raises CompilerError or CacheError.
     """
-    return _prepare([spec_of(kernel, workunit)])[0]
+    return _prepare([_spec_of(kernel, workunit)])[0]
 
 
 def _prepare(specs: Sequence[KernelSpec | SweepSpec]) -> list[Launchable]:
@@ -282,7 +204,7 @@ def _key(source: str, options: Sequence[str]) -> str:
 
 def _compile(spec: KernelSpec | SweepSpec, cancelled: threading.Event | None = None) -> Launchable:
     compiler, absent = _compiler()
-    source = emit(spec)
+    source = _emit(spec)
     options = _options(spec)
     key = _key(source, options)
 

@@ -128,7 +128,7 @@ class Launchable(OnHost):
     def run(
         self, space: tuple[Any, ...], arguments: Sequence[Any], ran: Ran | None = None
     ) -> tuple[Number, ...]:
-        """Run the kernel and wait; see `native.Launchable`."""
+        """Run the kernel and wait; see `engine.launchable.Launchable`."""
         if self._spare:
             return tuple(self._spare[0].run(space, arguments, ran))
         if ran is not None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -114,6 +113,8 @@ def _fma(x: Any, y: Any, z: Any) -> Any:
     """The sum `x * y + z`, rounded once."""
     if not np.isfinite([x, y, z]).all():
         return z if np.isfinite([x, y]).all() else x * y + z
+    from fractions import Fraction  # only folding needs it
+
     exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
     if not exact:
         return x * y + z  # which has the sign

@@ -18,9 +18,8 @@ from pyfuser.lower.context import Binding, Context, Record, Variable
 from pyfuser.lower.free import MISSING, outside, unwrapped
 from pyfuser.lower.names import outside_object, take
 from pyfuser.lower.source import source_of
+from pyfuser.lower.types import CLASSTYPE
 from pyfuser.support.errors import WorkunitError
-
-CLASSTYPE = "__pk_classtype__"  # what `@pk.classtype` sets in a class
 
 
 def is_classtype(value: Any) -> bool:

@@ -7,6 +7,8 @@ import numpy as np
 from pyfuser.ir.dtypes import DType, from_numpy
 from pyfuser.support.records import dataclass
 
+CLASSTYPE = "__pk_classtype__"  # what `@pk.classtype` sets in a class
+
 
 @dataclass(frozen=True, slots=True)
 class ViewType:

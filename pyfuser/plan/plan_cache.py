@@ -32,19 +32,19 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from operator import ge, le
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from pyfuser.analysis.dependences import DependenceGraph, dependences
 from pyfuser.ir.effects import measured_views
 from pyfuser.ir.guarded import upper_limits
 from pyfuser.plan.capabilities import Capabilities
-from pyfuser.plan.cost_model import machine_for
-from pyfuser.plan.partition import partition
-from pyfuser.plan.plan import Plan
 from pyfuser.support.caches import Table, cached
 from pyfuser.support.passes import left_out
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import ArgumentShape, CallShape, RegionShape, ScalarShape, TraceShape
+
+if TYPE_CHECKING:
+    from pyfuser.analysis.dependences import DependenceGraph
+    from pyfuser.plan.plan import Plan
 
 MAX_PLANS = 256
 MAX_PROOFS = 16  # of a family
@@ -123,6 +123,9 @@ def _prove(
 
 def plan_anew(trace: TraceShape, capabilities: Capabilities) -> tuple[DependenceGraph, Plan]:
     """The dependences of a trace, and its plan."""
+    from pyfuser.analysis.dependences import dependences  # only who plans needs it
+    from pyfuser.plan.partition import partition
+
     graph = dependences(trace)
     return graph, partition(trace, graph, capabilities)
 
@@ -132,12 +135,15 @@ def _alike(trace: TraceShape, capabilities: Capabilities) -> tuple[DependenceGra
     """The dependences of a trace, and its plan or that of one that is alike."""
     if len(trace.calls) < MIN_CALLS:
         return plan_anew(trace, capabilities)
+    from pyfuser.analysis.dependences import dependences
+    from pyfuser.plan.cost_model import machine_for
+
     graph = dependences(trace)
     key = _rounded_structure(trace), capabilities, machine_for(trace)
     found = ALIKE.used(key)
     if found is not None and found[0] == graph:
         return graph, found[1]
-    plan = partition(trace, graph, capabilities)
+    graph, plan = plan_anew(trace, capabilities)
     if not plan.sweeps:
         ALIKE.keep(key, (graph, plan))
     return graph, plan

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pyfuser.codegen.pykokkos import unit as pykokkos_unit
-from pyfuser.engine import native
+from pyfuser.engine.launchable import Launchable
 from pyfuser.ir.affine import values_of
 from pyfuser.ir.nodes import For, While
 from pyfuser.ir.visit import statements
@@ -144,7 +144,7 @@ class _Told:
         gone = contracted(before, kernel, self.flush, group)
         stores, loads = removed(before, kernel)
         launch = self._launch_of.get(group[0])
-        on_host = launch is not None and isinstance(launch.launchable, native.Launchable)
+        on_host = launch is not None and isinstance(launch.launchable, Launchable)
         together = launch.calls if launch is not None else group
         passes, vectors = self._loops_of(ready) if on_host else ((), None)
         return GroupReport(

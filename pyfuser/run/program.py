@@ -18,10 +18,9 @@ from pyfuser.frontends import modes
 from pyfuser.frontends.embedded.register import installed
 from pyfuser.run import guards, hook
 from pyfuser.run.rewrite import rewritten
-from pyfuser.runtime.isolate import FAILURES
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support import tracebacks
-from pyfuser.support.errors import CompilerError, KernelError, PyFuserError
+from pyfuser.support.errors import FAILURES, CompilerError, KernelError, PyFuserError
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace import reason
 

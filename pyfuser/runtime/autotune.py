@@ -29,7 +29,6 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from pyfuser.engine import native
 from pyfuser.engine.cache import write_own
 from pyfuser.engine.engine import ENGINE
-from pyfuser.pipeline import kernel_of
 from pyfuser.plan.cost_model import bytes_moved, group_cost, surely_cheaper
 from pyfuser.plan.plan import Group, Plan, Rejection, Sweep
 from pyfuser.runtime.launch import Launch
@@ -235,6 +234,8 @@ def cut_into(plan: Plan, calls: Calls, place: int) -> list[Calls]:
 
 def missing_kernels(trace: TraceShape, parts: Sequence[Calls]) -> int:
     """How many kernels would have to be compiled to run groups of calls."""
+    from pyfuser.pipeline import kernel_of
+
     shapes = group_shapes(trace, parts)
     return native.missing([ENGINE.final(kernel_of(shape)) for shape in dict.fromkeys(shapes)])
 

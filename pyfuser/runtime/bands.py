@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pyfuser.analysis.dependences import DependenceGraph
-from pyfuser.engine import native
+from pyfuser.engine.launchable import Launchable, team
 from pyfuser.ir.weights import arithmetic
 from pyfuser.plan.bands import Bands, bands_of
 from pyfuser.plan.cost_model import machine_for
 from pyfuser.plan.plan import Group, Plan
 from pyfuser.runtime import eager
 from pyfuser.runtime.budget import taken
-from pyfuser.runtime.isolate import FAILURES
 from pyfuser.runtime.launch import Launch, Overwrite
 from pyfuser.runtime.lifetimes import sizes_of
 from pyfuser.runtime.program import Program
+from pyfuser.support.errors import FAILURES
 from pyfuser.support.extension import HOT
 from pyfuser.support.passes import left_out
 from pyfuser.support.settings import SETTINGS
@@ -61,7 +61,7 @@ def program_of(trace: TraceShape, calls: Sequence[Call]) -> Program | None:
         launches = tuple([_launch(n, call) for n, call in enumerate(calls)])
     except FAILURES:
         return None  # it is told where they run one by one
-    if not all(isinstance(launch.launchable, native.Launchable) for launch in launches):
+    if not all(isinstance(launch.launchable, Launchable) for launch in launches):
         return None
     return Program(
         trace, trace, DependenceGraph(len(calls), ()),
@@ -117,7 +117,7 @@ def _cut(trace: TraceShape, bands: Bands) -> Cut | None:
     )
     threads = work >= 2 * NOW.running.band_work
     if threads:
-        share = -(-(bands.end - bands.begin) // max(native.team.count, 1))
+        share = -(-(bands.end - bands.begin) // max(team.count, 1))
         size = min(size, -(-share // least) * least)
     return Cut(*bands[:5], size, threads)
 

@@ -25,15 +25,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
 from time import perf_counter
+from typing import TYPE_CHECKING
 
-from pyfuser.engine import native
+from pyfuser.engine.launchable import RollingParams
 from pyfuser.nest.spec import KernelSpec, SweepSpec
-from pyfuser.runtime import eager
 from pyfuser.runtime.ended import end_apart
 from pyfuser.support.caches import Table
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import CheckError, WorkunitWarning
 from pyfuser.support.extension import HOT
+from pyfuser.support.lazy import lazily
 from pyfuser.support.passes import left_out
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import GPU_SPACES, Call
@@ -43,6 +44,11 @@ from pyfuser.trace.shape import CallShape, TraceShape
 from pyfuser.trace.tracer import Tracer, nothing_to_settle
 from pyfuser.transform.kernel import Kernel
 from pyfuser.tuning.thresholds import NOW
+
+if TYPE_CHECKING:
+    from pyfuser.runtime import eager
+else:
+    eager = lazily("pyfuser.runtime.eager")
 
 SHARE = 0.1
 """Of what traces take to run."""
@@ -79,6 +85,10 @@ MAX_KINDS = 256
 
 class TooDear(Exception):
     """The kernels of a plan cost more than the account has."""
+
+
+class NoGain(TooDear):
+    """Kernels would not make a trace faster than NumPy, see `no_gain`."""
 
 
 class _Account:
@@ -243,7 +253,7 @@ class Budget:
 
     def refuses_kernels(
         self,
-        launches: Sequence[tuple[Sequence[Kernel], native.RollingParams]],
+        launches: Sequence[tuple[Sequence[Kernel], RollingParams]],
         trace: TraceShape,
         calls: Sequence[Call],
         known: Sequence[KernelSpec | SweepSpec] = (),
@@ -253,6 +263,8 @@ class Budget:
         known: specs of others, which are on disk. (That makes them no cheaper here: what runs does
         not depend on what ran before this process.)
         """
+        from pyfuser.engine import native  # only who compiles needs it
+
         count = native.unknown(launches, known) if _applies(calls) else 0
         if not count:
             return False

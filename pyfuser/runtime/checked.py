@@ -7,14 +7,19 @@ would have had it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from pyfuser.checks.races import check_races
-from pyfuser.runtime import eager
 from pyfuser.support.errors import CheckError
+from pyfuser.support.lazy import lazily
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import Call, not_run
 from pyfuser.trace.gate import Ran
 from pyfuser.trace.tracer import Tracer, nothing_to_settle
+
+if TYPE_CHECKING:
+    from pyfuser.runtime import eager
+else:
+    eager = lazily("pyfuser.runtime.eager")
 
 
 def run(call: Call, ran: Ran | None = None) -> None:
@@ -25,6 +30,8 @@ def run(call: Call, ran: Ran | None = None) -> None:
     """
     try:
         if "races" in SETTINGS.check:
+            from pyfuser.checks.races import check_races
+
             check_races(call)
         eager.run(call, "bounds" in SETTINGS.check, ran)
     except CheckError as error:

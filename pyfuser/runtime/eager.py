@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.affine import Affine, Interval, variable
 from pyfuser.analysis.conditions import conditions, hold, numbers_of
 from pyfuser.analysis.inside import subscripts_of, surely_inside
 from pyfuser.analysis.layout import is_injective
 from pyfuser.analysis.mistakes import refuse_mistakes
+from pyfuser.analysis.structural import structural_scalars
 from pyfuser.engine import native
 from pyfuser.engine.bounds import place_division
 from pyfuser.engine.engine import Launchable, prepare_one
 from pyfuser.ir.divisions import scalar_divisors
 from pyfuser.ir.effects import measured_views
 from pyfuser.ir.nodes import Workunit
-from pyfuser.pipeline import for_c, for_changing
 from pyfuser.runtime.looked import between_looks, look_at, was_looked_at
 from pyfuser.runtime.shared_code import SharedCode
 from pyfuser.support import signals
@@ -296,6 +295,8 @@ def _prepare(
 def _prepare_new(
     call: Call, ready: _Ready, changing: frozenset[int], family: Any, inside: bool, warns: bool
 ) -> tuple[Kernel, Launchable]:
+    from pyfuser.pipeline import for_c, for_changing
+
     shape = shape_of((call,), structural_scalars)
     if not inside:
         refuse_mistakes(shape.calls[0], call, warns=warns)

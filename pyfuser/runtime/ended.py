@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyfuser.codegen.cpu.unit import DIVIDED
 from pyfuser.ir.divisions import divisions
+from pyfuser.nest.abi import DIVIDED
 from pyfuser.support.errors import DivisionError
 from pyfuser.trace.call import Call, called_as, not_run, ran_too
 from pyfuser.trace.future import Future

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from pyfuser.codegen.cpu.unit import DIVIDED
-from pyfuser.engine.native import team
+from pyfuser.engine.launchable import team
+from pyfuser.nest.abi import DIVIDED
 from pyfuser.runtime.ended import end_trace
 from pyfuser.runtime.launch import (
     forgettable,

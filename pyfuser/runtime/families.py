@@ -17,10 +17,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pyfuser.analysis.accesses import facts_of
-from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine.engine import ENGINE, capabilities
 from pyfuser.nest.spec import KernelSpec, given_order
-from pyfuser.pipeline import kernel_of
 from pyfuser.plan.plan import Declined, Plan
 from pyfuser.plan.plan_cache import family_of, plan_of
 from pyfuser.runtime.budget import taken
@@ -45,6 +43,11 @@ class Family:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.seen = 1
+
+    @property
+    def has_code(self) -> bool:
+        """Whether a further trace takes the code of the latest, and few others did."""
+        return LOOKED <= self.seen < 2 * LOOKED
 
 
 class Again:
@@ -121,6 +124,8 @@ def _is_plain(program: Program) -> bool:
 # law: None
 def _with_sizes(program: Program, trace: TraceShape) -> Program | None:
     """The program of another trace, if its plan and its code are those of this one."""
+    from pyfuser.pipeline import kernel_of
+
     able = capabilities(call.space.execution for call in trace.calls)
     graph, plan = plan_of(trace, able)
     if not _same(plan, program.plan):
@@ -155,6 +160,8 @@ def _same_code(kernel: Kernel, other: Kernel) -> bool:
 
 def _code(kernel: Kernel) -> KernelSpec:
     """What its text depends on, but for the order of loops, which is for speed."""
+    from pyfuser.codegen.kernel import spec_of
+
     spec = spec_of(kernel)
     return replace(spec, order=given_order(spec.rank), long_rows=True)
 

@@ -16,7 +16,6 @@ from math import prod
 from typing import Any, TypeAlias
 
 from pyfuser.plan.plan_cache import family_of
-from pyfuser.runtime.looked import LOOKED
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.caches import Table
 from pyfuser.support.settings import SETTINGS
@@ -182,7 +181,7 @@ def _needed(trace: TraceShape, moved: int) -> tuple[int, int]:
         together = SEEN.keep(key, (SEEN.used(key) or 0) + moved)
         return (needed if together < needed else 0), 0
     family = SESSION.families.get(key)
-    has_code = family is not None and LOOKED <= family.seen < 2 * LOOKED
+    has_code = family is not None and family.has_code
     each = running.resized_call_bytes if has_code else running.planned_again_bytes
     return min(needed, each * len(trace.calls)), planned
 

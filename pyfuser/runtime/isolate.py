@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyfuser.analysis.accesses import Mode, accesses, structural_scalars
+from pyfuser.analysis.accesses import Mode, accesses
 from pyfuser.analysis.dependences import DependenceGraph, Kind, dependences
+from pyfuser.analysis.structural import structural_scalars
 from pyfuser.engine.engine import ENGINE
 from pyfuser.pipeline import KERNEL_PASSES, run_passes
 from pyfuser.plan.plan import Group, Plan
@@ -18,11 +19,11 @@ from pyfuser.runtime.execute import execute
 from pyfuser.runtime.launch import launch_of
 from pyfuser.runtime.program import Program
 from pyfuser.support.errors import (
+    FAILURES,
     CacheError,
     CompilerError,
     DivisionError,
     KernelError,
-    PyFuserError,
     VerificationError,
 )
 from pyfuser.trace.call import Call, called_as
@@ -32,9 +33,6 @@ from pyfuser.trace.shape import CallShape, RegionShape, TraceShape, shape_of
 from pyfuser.trace.tracer import Tracer
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape, group_shapes
-
-FAILURES = (PyFuserError, MemoryError, OverflowError)
-"""What may be raised where a call cannot run."""
 
 
 def recover(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field, replace
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
-from pyfuser.codegen.cpu.unit import DIVIDED
 from pyfuser.engine.bounds import place_division
-from pyfuser.engine.engine import Launchable
+from pyfuser.engine.launchable import RollingParams
 from pyfuser.engine.marshal import Number
-from pyfuser.engine.native import RollingParams
 from pyfuser.ir.divisions import divisions
-from pyfuser.plan.plan import Plan, Sources
+from pyfuser.nest.abi import DIVIDED
 from pyfuser.support.errors import DivisionError, PyFuserError
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Argument, Call, called_as
@@ -21,13 +19,17 @@ from pyfuser.trace.gate import Ran
 from pyfuser.trace.images import USE, changed_on_host
 from pyfuser.trace.memory import Box, Buffer, Region
 from pyfuser.trace.shape import RegionShape, ScalarShape, TraceShape
-from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.overwrites import boxes_of
 
+if TYPE_CHECKING:
+    from pyfuser.engine.engine import Launchable
+    from pyfuser.plan.plan import Plan, Sources
+    from pyfuser.transform.group import GroupShape
+
 REMEMBERED = 8  # runs that weigh in a launch's time
 
-LaunchKey = tuple[tuple[GroupShape, ...], RollingParams]
+LaunchKey: TypeAlias = "tuple[tuple[GroupShape, ...], RollingParams]"
 
 Source: TypeAlias = tuple[int, int]
 """A call, and which of its arguments."""

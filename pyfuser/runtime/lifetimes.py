@@ -14,14 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyfuser.plan.plan import Plan
 from pyfuser.runtime.launch import Launch, Source
 from pyfuser.trace import pool
 from pyfuser.trace.call import Call
 from pyfuser.trace.memory import Buffer, Region
 from pyfuser.trace.shape import RegionShape, TraceShape
+
+if TYPE_CHECKING:
+    from pyfuser.plan.plan import Plan
 
 
 def with_ends(given: TraceShape, plan: Plan, launches: Sequence[Launch]) -> tuple[Launch, ...]:

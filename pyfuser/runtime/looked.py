@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyfuser.analysis.accesses import facts_of, structural_scalars
+from pyfuser.analysis.accesses import facts_of
 from pyfuser.analysis.affine import Interval
 from pyfuser.analysis.inside import subscripts_of, surely_inside
 from pyfuser.analysis.outside import is_worth_a_walk
+from pyfuser.analysis.structural import structural_scalars
 from pyfuser.ir.nodes import Workunit
 from pyfuser.support.caches import Table
 from pyfuser.trace.call import Space

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-from pyfuser.analysis.mistakes import refuse_mistakes
 from pyfuser.runtime.looked import facts_with, is_inside, look_at, was_looked_at
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.errors import CheckError, WorkunitWarning
@@ -19,6 +18,8 @@ def refuse(trace: TraceShape, calls: Sequence[Call], tracer: Tracer) -> None:
 
     The calls before it have run then, and those from it on are forgotten.
     """
+    from pyfuser.analysis.mistakes import refuse_mistakes
+
     seen: set[int] = set()
     for place, (kind, shape) in enumerate(zip(trace.kinds, trace.calls, strict=True)):
         if kind in seen:

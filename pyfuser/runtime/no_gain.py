@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
+from typing import TYPE_CHECKING
 
 from pyfuser.analysis.layout import byte_range
 from pyfuser.ir.nodes import Workunit
-from pyfuser.plan.plan import Plan
-from pyfuser.plan.search import seconds
-from pyfuser.runtime.budget import TooDear
 from pyfuser.support.passes import left_out
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
 from pyfuser.tuning.host import known
+
+if TYPE_CHECKING:
+    from pyfuser.plan.plan import Plan
 
 ONE = frozenset({
     "copy", "negative", "absolute", "square", "invert", "logical_not",
@@ -61,10 +62,6 @@ LOOKED = (8e-6, 1e-10)
 """Seconds to record that one, and for each of its indices, which are looked at then."""
 
 
-class NoGain(TooDear):
-    """Kernels would not make a trace faster."""
-
-
 def has_none(given: TraceShape, trace: TraceShape, plan: Plan) -> bool:
     """Whether NumPy takes no longer for calls of its own operations than their kernels.
 
@@ -99,6 +96,8 @@ def _is_one_row(region: RegionShape) -> bool:
 
 def _kernels(trace: TraceShape, plan: Plan) -> float:
     """Seconds that the kernels of a plan take, of arrays in cache."""
+    from pyfuser.plan.search import seconds  # only who plans needs it
+
     return seconds(trace, plan, replace(known().machine, bandwidth=RATE * _sharing()))
 
 

@@ -22,12 +22,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyfuser.analysis.accesses import structural_scalars
-from pyfuser.analysis.work_arrays import Work, places_written, work_of
+from pyfuser.analysis.structural import structural_scalars
 from pyfuser.runtime import lifetimes, replay
-from pyfuser.runtime.autotune import MARGIN
 from pyfuser.runtime.launch import REMEMBERED, Source
 from pyfuser.runtime.prepared import prepared
 from pyfuser.runtime.program import Program
@@ -35,12 +33,18 @@ from pyfuser.runtime.replay import Replay
 from pyfuser.runtime.session import SESSION
 from pyfuser.runtime.unread import is_whole, left_unread, region_of, touched_by, unreachable
 from pyfuser.support.counters import COUNTERS
+from pyfuser.support.lazy import lazily
 from pyfuser.support.passes import left_out
 from pyfuser.trace.call import Again, Call
 from pyfuser.trace.memory import Allocation, Buffer, Handle, Region, Unmade
 from pyfuser.trace.shape import TraceShape, shape_of
 from pyfuser.trace.tracer import POSTPONING, Tracer, are_first
 from pyfuser.tuning.thresholds import NOW
+
+if TYPE_CHECKING:
+    from pyfuser.analysis import work_arrays
+else:
+    work_arrays = lazily("pyfuser.analysis.work_arrays")
 
 TRIED = 256
 """Flushes of a trace after which it is known whether its arrays are read."""
@@ -67,7 +71,11 @@ class Account:
 
     def __init__(self, program: Program) -> None:
         self.given = program.given
-        self.work = Work({}, {}, False, {}) if program.cuts else work_of(program.given)
+        self.work = (
+            work_arrays.Work({}, {}, False, {})
+            if program.cuts
+            else work_arrays.work_of(program.given)
+        )
         self.seconds = program.seconds
         self.arrays = tuple(self.work.arrays)
         self.wanted = NOW.running.trial_kernel * len(program.launches)
@@ -86,7 +94,7 @@ class Account:
     @cached_property
     def writes(self) -> tuple[tuple[int, ...], ...]:
         """For each call of the trace the places of what it writes."""
-        return tuple(map(places_written, self.given.calls))
+        return tuple(map(work_arrays.places_written, self.given.calls))
 
     def missed(self) -> None:
         """Somebody read an array, or overwrote what it is computed from."""
@@ -250,7 +258,7 @@ def _unread(known: Replay | None, calls: list[Call], latest: Postponing) -> tupl
     """The arrays that calls overwrite before they read them, or that nobody can read any more."""
     before = latest.account.given, latest.account.work
     if known is None:
-        work = work_of(shape_of(calls, structural_scalars))
+        work = work_arrays.work_of(shape_of(calls, structural_scalars))
         return left_unread(calls, work, (), latest.arrays, before)
     account = account_of(known)
     programs = [known.program, account.program or known.program]
@@ -296,6 +304,8 @@ def beginning(known: Replay, calls: Sequence[Call], tracer: Tracer) -> Postponin
 
 def _loses(program: Program, other: Program) -> bool:
     """Whether a program was slower than the one that stores, which may have been tried (`tune`)."""
+    from pyfuser.runtime.autotune import MARGIN
+
     return (
         min([la.timing.runs for la in program.launches], default=0) > NOW.running.timed_runs
         and min([la.timing.runs for la in other.launches], default=0) > 1  # see `Timing`

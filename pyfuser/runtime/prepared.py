@@ -10,19 +10,17 @@ import ctypes
 import struct
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyfuser.analysis.accesses import structural_scalars
-from pyfuser.analysis.conditions import coefficients
-from pyfuser.codegen.cpu.unit import DIVIDED
-from pyfuser.engine import native
+from pyfuser.analysis.structural import structural_scalars
 from pyfuser.engine.bounds import place_division
+from pyfuser.engine.launchable import Launchable
 from pyfuser.engine.marshal import accumulators_of
 from pyfuser.engine.patches import KINDS, NOBODY, NUMBERS
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
+from pyfuser.nest.abi import DIVIDED
 from pyfuser.nest.spec import SweepSpec, loops_of
-from pyfuser.runtime import eager
 from pyfuser.runtime.launch import Launch, Source, Timing, arguments_of, results_of
 from pyfuser.runtime.lifetimes import cluster_of, stored
 from pyfuser.runtime.lifetimes import heirs as heirs_of
@@ -31,6 +29,7 @@ from pyfuser.runtime.turns import takes_turns
 from pyfuser.support.caches import CACHES
 from pyfuser.support.errors import DivisionError
 from pyfuser.support.extension import HOT
+from pyfuser.support.lazy import lazily
 from pyfuser.support.passes import left_out
 from pyfuser.trace.call import Call, Space
 from pyfuser.trace.future import Future
@@ -38,6 +37,12 @@ from pyfuser.trace.memory import Box, Buffer, Region
 from pyfuser.trace.tracer import Tracer, nothing_to_settle
 from pyfuser.transform.kernel import Axes
 from pyfuser.transform.overwrites import box_of
+
+if TYPE_CHECKING:
+    from pyfuser.analysis.affine import Affine
+    from pyfuser.runtime import eager
+else:
+    eager = lazily("pyfuser.runtime.eager")
 
 NO_HEIRS: Mapping[int, Source] = MappingProxyType({})
 
@@ -81,7 +86,7 @@ def prepared_alone(pattern: str, space: Space, workunit: Workunit, arguments: An
         return None
     kernel, launchable, rows = found
     if not launchable.on_device and (
-        not isinstance(launchable, native.Launchable) or isinstance(launchable.spec, SweepSpec)
+        not isinstance(launchable, Launchable) or isinstance(launchable.spec, SweepSpec)
     ):
         return None
     places = [slot.argument for slot in kernel.slots]
@@ -93,8 +98,8 @@ def prepared_alone(pattern: str, space: Space, workunit: Workunit, arguments: An
     if launchable.on_device:
         asked = ((0, 0),) if pattern != "for" else ()
         step = _alone_on_device(launchable, space, given, places, boxes, asked)
-        return step and (HOT.Prepared((step,)), launchable, tuple(coefficients(rows, count)))
-    assert isinstance(launchable, native.Launchable)
+        return step and (HOT.Prepared((step,)), launchable, _coefficients(rows, count))
+    assert isinstance(launchable, Launchable)
     dtypes = [accumulator.sym.dtype for accumulator in accumulators_of(loops_of(launchable.spec))]
     results = tuple((0, NUMBERS[dtype]) for dtype in dtypes)
     try:
@@ -104,7 +109,7 @@ def prepared_alone(pattern: str, space: Space, workunit: Workunit, arguments: An
         return None
     if step is None or len(results) != (pattern != "for"):
         return None
-    return HOT.Prepared((step,)), launchable, tuple(coefficients(rows, count))
+    return HOT.Prepared((step,)), launchable, _coefficients(rows, count)
 
 
 def _alone_on_device(
@@ -138,7 +143,13 @@ def _on_device(
     return step_of(launchable, space, arguments, sources, boxes, results)
 
 
-def raise_divided(launchable: native.Launchable, call: Call) -> None:
+def _coefficients(rows: Sequence[Affine], count: int) -> tuple[Any, ...]:
+    from pyfuser.analysis.conditions import coefficients
+
+    return tuple(coefficients(rows, count))
+
+
+def raise_divided(launchable: Launchable, call: Call) -> None:
     """Raise the DivisionError of a call that ran alone."""
     try:
         launchable.fail(DIVIDED)
@@ -186,7 +197,7 @@ def filled(
     if launchable.on_device:
         boxes = boxes_of(launch, arguments)
         return _on_device(launchable, launch.space, arguments, sources, boxes, results)
-    if not isinstance(launchable, native.Launchable):
+    if not isinstance(launchable, Launchable):
         return None
     boxes = boxes_of(launch, arguments)
     return _filled(
@@ -195,7 +206,7 @@ def filled(
 
 
 def _filled(
-    launchable: native.Launchable,
+    launchable: Launchable,
     space: Any,
     arguments: Sequence[Any],
     sources: Sequence[tuple[int, int] | None],

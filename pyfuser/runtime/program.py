@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import CodeType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.plan.changed import what_changed
-from pyfuser.plan.plan import Plan
 from pyfuser.runtime.launch import Launch
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS
@@ -19,6 +17,10 @@ from pyfuser.trace.call import Call, line_at
 from pyfuser.trace.reason import Asked, Place, asked
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.kernel import Kernel
+
+if TYPE_CHECKING:
+    from pyfuser.analysis.dependences import DependenceGraph
+    from pyfuser.plan.plan import Plan
 
 
 class Judge(Protocol):

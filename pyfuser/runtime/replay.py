@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.analysis.structural import structural_scalars
 from pyfuser.runtime.prepared import prepared
 from pyfuser.runtime.program import Program
 from pyfuser.runtime.session import SESSION

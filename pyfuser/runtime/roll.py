@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.analysis.structural import structural_scalars
 from pyfuser.ir.nodes import Workunit
-from pyfuser.plan.rewrites.roll import are_serial, serial, wide
 from pyfuser.support.caches import cached
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.passes import left_out
@@ -52,6 +51,8 @@ def rolled(calls: list[Call], least: int) -> tuple[list[Call], int]:
 
 def _instead(calls: Sequence[Call], run: Run) -> list[Call] | None:
     """The calls that stand for a run, if there are such."""
+    from pyfuser.plan.rewrites.roll import are_serial, serial, wide
+
     first = calls[run.first : run.first + run.period]
     if any(call.space.execution in GPU_SPACES or not call.space.size for call in first):
         return None

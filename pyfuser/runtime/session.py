@@ -64,8 +64,8 @@ What is no cache, as it cannot be made again, is a module's own:
   and how the extension launches there (`hot/device.c`);
   `frontends.upstream.lifetime`, `frontends.upstream.views`: what PyKokkos holds;
 - `ir.visit`: the fields of each class of nodes;
-- `engine.native`: the team of threads, and compilations under way; `engine.store.store`: how much
-  was written, and whether that can be done;
+- `engine.launchable`: the team of threads; `engine.native`: compilations under way;
+  `engine.store.store`: how much was written, and whether that can be done;
 - `lower.source`, `run.watched` and `run.guards`: code that was rewritten.
 """
 
@@ -75,21 +75,31 @@ from collections.abc import Callable, Hashable
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from pyfuser.runtime import checked, eager
+from pyfuser.runtime import checked
 from pyfuser.runtime.budget import Budget
 from pyfuser.runtime.launch import LaunchKey, Ready
 from pyfuser.support.caches import Latest, Table, clear_caches
+from pyfuser.support.lazy import lazily
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import Call
+from pyfuser.trace.gate import Ran
 from pyfuser.trace.shape import TraceShape
 from pyfuser.trace.tracer import Tracer
-from pyfuser.transform.group import GroupShape
-from pyfuser.transform.kernel import Kernel
 
 if TYPE_CHECKING:
+    from pyfuser.runtime import eager
     from pyfuser.runtime.families import Family
     from pyfuser.runtime.program import Flush, Program
     from pyfuser.runtime.replay import Replay
+    from pyfuser.transform.group import GroupShape
+    from pyfuser.transform.kernel import Kernel
+else:
+    eager = lazily("pyfuser.runtime.eager")
+
+
+def run_alone(call: Call, checked: bool = False, ran: Ran | None = None) -> None:
+    """What `eager.run` does."""
+    eager.run(call, checked, ran)
 
 
 class Session:
@@ -103,7 +113,7 @@ class Session:
         self.tracer = Tracer()
         self.budget = Budget(self._taken)
         self.took = 0.0
-        self.run: Callable[[Call], None] = checked.run if SETTINGS.check else eager.run
+        self.run: Callable[[Call], None] = checked.run if SETTINGS.check else run_alone
         self.programs: Table[TraceShape, Program] = Table("programs", 512, tuned=True)
         self.replays: Table[tuple[Any, ...], dict[Any, Replay]] = Table("replays", 512)
         self.families: Table[Hashable, Family] = Table("programs for many sizes", 256, tuned=True)

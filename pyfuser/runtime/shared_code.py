@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyfuser.engine.engine import Launchable
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.overwrites import is_as_long
 from pyfuser.transform.widen import Proof
+
+if TYPE_CHECKING:
+    from pyfuser.engine.engine import Launchable
 
 
 class SharedCode(NamedTuple):

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.engine import native
+from pyfuser.engine.launchable import Launchable
 from pyfuser.engine.store.store import STORE, Entry
 from pyfuser.nest.spec import KernelSpec, SweepSpec
-from pyfuser.pipeline import kernel_of, planned
 from pyfuser.plan.capabilities import Capabilities
 from pyfuser.plan.plan import Plan
 from pyfuser.plan.search import Planned
@@ -55,6 +55,8 @@ def plan_for(given: TraceShape, able: Capabilities) -> Planned:
     if isinstance(found, _Kept):
         trace = given if found.calls is None else TraceShape(found.calls, found.clusters)
         return Planned(trace, found.graph, found.plan)
+    from pyfuser.pipeline import planned  # which processes that find all do not need
+
     made = planned(given, able)
     if entry is not None:
         trace, graph, plan = made
@@ -69,6 +71,8 @@ def kernel_for(shape: GroupShape) -> Kernel:
     found = entry and entry.read()
     if isinstance(found, Kernel):
         return found
+    from pyfuser.pipeline import kernel_of
+
     made = kernel_of(shape)
     if entry is not None:
         entry.write(made)
@@ -88,14 +92,14 @@ def code_of(entry: Entry | None) -> Code | None:
     return found if isinstance(found, Code) else None
 
 
-def loaded(code: Code) -> native.Launchable | None:
+def loaded(code: Code) -> Launchable | None:
     """The launchable of code; None if its library is not there any more. Raises CacheError."""
     return native.load(code.spec, code.source, code.library)
 
 
 def keep(entry: Entry | None, kernels: tuple[Kernel, ...], made: object) -> None:
     """Keep the code of a launch."""
-    if entry is not None and isinstance(made, native.Launchable):
+    if entry is not None and isinstance(made, Launchable):
         entry.write(Code(kernels, made.spec, made.source, made.library.name))
 
 

@@ -9,17 +9,24 @@ Both ways give the same bits: what they do not is recorded whatever was found (`
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from pyfuser.engine.store.store import STORE, Entry
 from pyfuser.ir.effects import atomics, effects
 from pyfuser.ir.nodes import Update, Workunit
-from pyfuser.runtime import eager
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.caches import cached
 from pyfuser.support.extension import HOT
+from pyfuser.support.lazy import lazily
 from pyfuser.support.passes import left_out
 from pyfuser.support.settings import SETTINGS
-from pyfuser.transform.tables import KINDS
+
+if TYPE_CHECKING:
+    from pyfuser.runtime import eager
+else:
+    eager = lazily("pyfuser.runtime.eager")
+
+if TYPE_CHECKING:
+    from pyfuser.engine.store.store import Entry
 
 NEVER = -1
 
@@ -38,6 +45,8 @@ def takes_turns(workunit: Workunit) -> bool:
     Atomic updates of integers commute, as far as `transform.tables` says so; old values that they
     fetch, and sums of floats, differ.
     """
+    from pyfuser.transform.tables import KINDS
+
     known = effects(workunit)
     if known.output or known.fetches or known.waits:
         return False
@@ -90,6 +99,8 @@ class Turns:
 
 def _entries() -> list[Entry]:
     """Where the choice is kept for each trace of the loop at hand."""
+    from pyfuser.engine.store.store import STORE  # with all that reads and writes
+
     given = dict.fromkeys(flush.program.given for flush in SESSION.flushes[-WINDOW:])
     found = [STORE.entry("turns", trace.calls, trace.clusters) for trace in given]
     return [entry for entry in found if entry is not None]

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
+from typing import TYPE_CHECKING
 
-from pyfuser.analysis.work_arrays import Overwritten, Work
 from pyfuser.runtime.launch import Source
 from pyfuser.runtime.program import Program
 from pyfuser.trace.call import Call
 from pyfuser.trace.memory import Buffer, Region, contiguous
 from pyfuser.trace.shape import RegionShape, TraceShape
+
+if TYPE_CHECKING:
+    from pyfuser.analysis.work_arrays import Overwritten, Work
 
 
 def touched_by(call: Call) -> Iterator[Buffer]:

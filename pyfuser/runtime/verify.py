@@ -11,12 +11,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyfuser.checks.image import Image
-from pyfuser.checks.scattered import scatter_bounds
-from pyfuser.checks.script import Recording
 from pyfuser.ir.effects import atomics
 from pyfuser.ir.nodes import Workunit
 from pyfuser.ir.visit import sym_of
@@ -26,6 +24,9 @@ from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import Call, buffers_of
 from pyfuser.trace.images import has_foreign
 from pyfuser.trace.memory import Array, Region
+
+if TYPE_CHECKING:
+    from pyfuser.checks.script import Recording
 
 
 def verifying(
@@ -49,6 +50,10 @@ def verified(calls: Sequence[Call], run_unfused: Callable[[Call], None]) -> Iter
     that the program can no longer reach are not compared. Takes as much memory again as the calls
     touch, twice.
     """
+    from pyfuser.checks.image import Image
+    from pyfuser.checks.scattered import scatter_bounds
+    from pyfuser.checks.script import Recording
+
     recording = Recording(calls)
     image = Image(calls)
     copies = [image.copy(call) for call in calls]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import linecache
 import os
 import warnings
@@ -163,6 +162,10 @@ def warn(message: str, file: str, line: int, category: type[PyFuserWarning]) -> 
     warnings.warn_explicit(message, category, file, line, module, _WARNED)
 
 
+FAILURES = (PyFuserError, MemoryError, OverflowError)
+"""What may be raised where a call cannot run."""
+
+
 def quoted(location: SourceLocation | None, indent: str = "    ") -> str:
     """A line of source with a caret under the place, to end a message; empty without source."""
     line = linecache.getline(location.file, location.line).rstrip() if location else ""
@@ -179,5 +182,7 @@ def whole(value: object) -> str:
 
 def close(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: which known one may be meant."""
+    import difflib  # only a mistake needs it
+
     found = difflib.get_close_matches(name, list(known), 1)
     return f": did you mean {found[0]!r}?" if found else ""

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from pathlib import Path
 from typing import NoReturn
-
-import platformdirs
 
 from pyfuser.support import tracebacks
 from pyfuser.support.errors import SettingError, SettingWarning, close, warn
@@ -52,7 +49,7 @@ class Settings:
     verify: bool
     check: frozenset[str]
     debug: int
-    cache_dir: Path
+    directory: Path | None
     compiler: str
     threads: int
     fastmath: bool
@@ -70,6 +67,15 @@ class Settings:
     numpy_exact: bool = False
     cache_size: int = 1024  # MiB
     space: str = "OpenMP"
+
+    @property
+    def cache_dir(self) -> Path:
+        """Where compiled kernels are kept: `directory`, or the user's caches."""
+        if self.directory is not None:
+            return self.directory
+        import platformdirs  # with much of the standard library
+
+        return Path(platformdirs.user_cache_dir("pyfuser"))
 
 
 #: Every name that something reads; the last one is of `pyfuser compare`.
@@ -158,7 +164,7 @@ def _read() -> Settings:
         verify=verify,
         check=check - {"sync"},
         debug=_integer("PYFUSER_DEBUG", 0, 0, 5),
-        cache_dir=Path(directory) if directory else Path(platformdirs.user_cache_dir("pyfuser")),
+        directory=Path(directory) if directory else None,
         compiler=os.environ.get("PYFUSER_CXX") or os.environ.get("CXX") or "g++",
         threads=_integer("PYFUSER_THREADS", default_threads, 1, 4096),
         fastmath=fastmath,
@@ -190,6 +196,8 @@ def _looks_like_one(name: str) -> bool:
     upper = name.upper()
     if name in KNOWN or not upper.startswith("PYFUS"):
         return False
+    import difflib
+
     known = [known for known in KNOWN if "_" in known]
     return upper.startswith("PYFUSER_") or bool(difflib.get_close_matches(upper, known, 1, 0.9))
 

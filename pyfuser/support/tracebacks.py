@@ -178,7 +178,11 @@ def is_users(error: BaseException, traceback: TracebackType | None) -> bool:
 
 
 def hidden(caught: Any) -> bool:
-    """As the global `__tracebackhide__` of a module: whether pytest hides the module's frames."""
+    """As the global `__tracebackhide__` of a module: whether pytest hides the module's frames.
+
+    It asks the outer frames first: theirs are modules that every program loads.
+    """
+    hide_in_pytest()
     return is_users(caught.value, caught.tb)
 
 

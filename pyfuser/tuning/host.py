@@ -8,7 +8,6 @@ one that is missing, broken or not ours is as good as none.
 from __future__ import annotations
 
 import ast
-import hashlib
 import platform
 from collections.abc import Mapping
 from dataclasses import replace
@@ -88,6 +87,8 @@ def calibration_file() -> Path:
 def identity() -> str:
     """A digest of what a calibration depends on: the processor and the number of threads."""
     text = f"{SCHEMA}\0{SETTINGS.threads}\0{cpu_identity()}"
+    import hashlib  # with OpenSSL
+
     return hashlib.sha256(text.encode()).hexdigest()
 
 

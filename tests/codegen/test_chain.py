@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pyfuser.codegen.cpu.unit import emit
-from pyfuser.engine import native
+from pyfuser.engine.launchable import team
 from pyfuser.engine.native import prepare
 from pyfuser.plan.plan import SCAN_TILE
 from pyfuser.support.settings import SETTINGS
@@ -97,7 +97,7 @@ def test_a_serial_scan_runs_on(monkeypatch: pytest.MonkeyPatch) -> None:
     sweep = around(n, execution="Serial")
     assert "#pragma omp parallel" not in emit(sweep.spec())
     check(sweep, monkeypatch, waves=(SCAN_TILE,), threads=(1, 3))
-    monkeypatch.setattr(native.team, "count", 1)
+    monkeypatch.setattr(team, "count", 1)
     assert around(n).apart() != sweep.apart()
 
 
@@ -126,7 +126,7 @@ def test_first_passes_see_nothing_of_last_ones(monkeypatch: pytest.MonkeyPatch) 
     n = 48 * SCAN_TILE  # so many that a second thread is worth it
     x = numbers(n, "int32")
     for threads in (2, 3):
-        monkeypatch.setattr(native.team, "count", threads)
+        monkeypatch.setattr(team, "count", threads)
         made = case(mirrored, [n], lambda: [x.copy(), n], "scan")
         (launchable,) = prepare([made.kernel])
         before = x[: n - SCAN_TILE].sum()  # of the last tile, only the last pass is made
@@ -152,7 +152,7 @@ def test_bits_do_not_depend_on_threads(dtype: str, monkeypatch: pytest.MonkeyPat
     (launchable,) = prepare([made.kernel])
     expected = by_tiles(x)
     for threads in (1, 2, 3, 7):
-        monkeypatch.setattr(native.team, "count", threads)
+        monkeypatch.setattr(team, "count", threads)
         (_, out), (total,) = made.run(launchable)
         assert out.tobytes() == expected.tobytes()
         assert np.asarray(total).astype(dtype) == expected[-1]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.engine import native
+from pyfuser.engine.launchable import team
 from pyfuser.engine.native import prepare
 from pyfuser.ir.nodes import Workunit
 from pyfuser.lower.lower import ScalarType, ViewType, lower
@@ -84,7 +84,7 @@ def sums(function: Callable[..., Any], x: np.ndarray) -> tuple[bytes, bytes]:
 )
 @pytest.mark.parametrize("threads", [1, 3])
 def test_bits(function, dtype, threads, monkeypatch):
-    monkeypatch.setattr(native.team, "count", threads)
+    monkeypatch.setattr(team, "count", threads)
     for shape in SHAPES:
         one, two = sums(function, numbers(shape, dtype))
         assert one == two, shape

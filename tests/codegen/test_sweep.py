@@ -15,8 +15,8 @@ import pytest
 
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
-from pyfuser.engine import native
 from pyfuser.engine.compiler import compile_library, find_compiler
+from pyfuser.engine.launchable import team
 from pyfuser.engine.native import Launchable, prepare, prepare_launches
 from pyfuser.nest.spec import SweepSpec
 from pyfuser.support.errors import ArgumentError
@@ -140,10 +140,10 @@ def check(
     threads: Iterable[int] = THREADS,
 ) -> None:
     """However many threads and steps, the bits are those of the loops run apart by one thread."""
-    monkeypatch.setattr(native.team, "count", 1)
+    monkeypatch.setattr(team, "count", 1)
     expected = sweep.apart()
     for count, wave in itertools.product(threads, waves):
-        monkeypatch.setattr(native.team, "count", count)
+        monkeypatch.setattr(team, "count", count)
         assert sweep.together(wave) == expected, f"wave {wave}, threads {count}"
 
 
@@ -316,7 +316,7 @@ def test_a_store_that_is_not_saved_at_a_cut_shows(
     window: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The test of the tests: a window that ends, or begins, a step before the store does."""
-    monkeypatch.setattr(native.team, "count", 2)
+    monkeypatch.setattr(team, "count", 2)
     sweep = overwritten(100, *window)
     apart = sweep.apart()
     perturb = -6  # M_PERTURB of glibc: what is not saved is what the memory has
@@ -329,7 +329,7 @@ def test_a_store_that_is_not_saved_at_a_cut_shows(
 
 def test_a_window_that_is_too_small_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test of the tests: reaches that the planner must not forget."""
-    monkeypatch.setattr(native.team, "count", 1)
+    monkeypatch.setattr(team, "count", 1)
     sweep = rolled(100)
     assert sweep.together(2) == sweep.apart()
     sweep.rolling["y"] = (8, -1, 0, 0, 2)
@@ -354,12 +354,12 @@ def ahead_of(i, x, y):
 
 def test_a_lag_that_is_too_small_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test of the tests: what the planner must not do gives other values."""
-    monkeypatch.setattr(native.team, "count", 1)
+    monkeypatch.setattr(team, "count", 1)
     arrays = {name: numbers(50, seed=n) for n, name in enumerate("xyz")}
     for lag, right in ((2, True), (1, False), (0, False)):
         sweep = Sweep([Loop(smooth, "x y", rim=2), Loop(ahead_of, "y z", lag, rim=2)], arrays)
         assert (sweep.together(1) == sweep.apart()) is right
-    monkeypatch.setattr(native.team, "count", 3)  # needs what comes before its own share
+    monkeypatch.setattr(team, "count", 3)  # needs what comes before its own share
     loops = [Loop(smooth, "x y", rim=1), Loop(smooth, "y z", 1, 0, rim=2)]
     right = Sweep(loops, arrays).apart()
     # On a busy machine the thread before may be done in time, once or twice.
@@ -581,7 +581,7 @@ def test_without_memory_nothing_runs_and_nothing_leaks(
     sweep = make(600)
     launchable, library = counted(sweep.spec(), tmp_path)
     for threads in (1, 3):
-        monkeypatch.setattr(native.team, "count", threads)
+        monkeypatch.setattr(team, "count", threads)
         failures = 0
         while True:
             library.pf_limit(failures)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pyfuser
-from pyfuser.engine import native
+from pyfuser.engine.launchable import team
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.settings import SETTINGS
@@ -128,7 +128,7 @@ TALLIES = [counted, highest, lowest, bits_set, bits_kept, bits_turned]
     ],
 )
 def test_tallies(workunit: Any, dtype: Any, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native.team, "count", threads)
+    monkeypatch.setattr(team, "count", threads)
     found, wanted = table(dtype), table(dtype)
     assert run(workunit, found, keys())
     by_hand(workunit, wanted, keys())
@@ -182,7 +182,7 @@ def test_one_thread_adds_in_order(n: int, monkeypatch: pytest.MonkeyPatch) -> No
     wanted = np.linspace(0.1, 0.7, 7)
     np.add.at(wanted, keys(n) % 7, 0.1 * keys(n))
     for threads in (1, 3):
-        monkeypatch.setattr(native.team, "count", threads)
+        monkeypatch.setattr(team, "count", threads)
         found = np.linspace(0.1, 0.7, 7)
         assert run(weighted, found, keys(n), n)
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
@@ -192,7 +192,7 @@ def test_one_thread_adds_in_order(n: int, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("workunit", [highest, lowest, counted])
 def test_values_that_change_nothing(workunit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not-a-numbers stay, and so does what nobody adds to, with its sign."""
-    monkeypatch.setattr(native.team, "count", 3)
+    monkeypatch.setattr(team, "count", 3)
     key = np.full(N, 8, np.int32)
     found, wanted = (np.array([-0.0, np.nan, np.inf, -np.inf, -0.0, 1.0, 2.0]) for _ in "12")
     assert run(workunit, found, key)
@@ -221,7 +221,7 @@ def counted_and_multiplied(i, acc: pk.Acc[pk.double], t, key):
 @pytest.mark.parametrize("n", [64, N, 50 * N])
 @pytest.mark.parametrize("workunit", TALLIES, ids=lambda workunit: workunit.__name__)
 def test_beside_a_sum(workunit: Any, n: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native.team, "count", threads)
+    monkeypatch.setattr(team, "count", threads)
     found, wanted, key = table(), table(), keys(n)
     with pyfuser.fusing():
         result = pk.parallel_reduce(n, added, x=key)

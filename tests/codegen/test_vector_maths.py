@@ -16,7 +16,7 @@ import pytest
 from pyfuser.codegen.c.headers import header
 from pyfuser.codegen.c.maths import vector as maths_vector
 from pyfuser.codegen.cpu.unit import FOLDERS
-from pyfuser.engine.compiler import find_compiler, flags
+from pyfuser.engine.compiler import LINK_FLAGS, find_compiler, flags
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.maths import FUNCTIONS, POWERS, evaluate
 from pyfuser.support.settings import SETTINGS
@@ -60,9 +60,7 @@ class Library:
         source.write_text(_source(functions, processor, doubled))
         command = [*find_compiler(SETTINGS.compiler).command, *flags(False), *options]
         command += ["-fopt-info-vec-optimized", str(source), "-o", str(target)]
-        done = subprocess.run(
-            [*command, *maths_vector.LINK_FLAGS], capture_output=True, text=True, check=False
-        )
+        done = subprocess.run([*command, *LINK_FLAGS], capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{shlex.join(command)}\n{done.stderr}"
         lines = source.read_text().splitlines()
         self.vectorised = {

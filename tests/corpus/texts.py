@@ -21,12 +21,13 @@ os.environ.update(PYFUSER_CALIBRATION="0", PYFUSER_ARBITRATE="0", PYFUSER_THREAD
 import pytest
 
 import pyfuser
+from pyfuser import pipeline
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.gpu import unit as gpu_unit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.codegen.pykokkos import unit as pykokkos_unit
 from pyfuser.compare import serve
-from pyfuser.engine import marshal, native
+from pyfuser.engine import launchable, marshal, native
 from pyfuser.engine.engine import ON_DEVICE
 from pyfuser.engine.store.store import STORE
 from pyfuser.ir.printer import show
@@ -34,7 +35,6 @@ from pyfuser.nest.declined import declined
 from pyfuser.nest.spec import KernelSpec, SweepSpec
 from pyfuser.pipeline import C_PASSES, kernel_of, planned, run_passes
 from pyfuser.plan.plan import Plan
-from pyfuser.runtime import stored
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import CheckError
 from pyfuser.trace import pool
@@ -148,9 +148,9 @@ def listening() -> Iterator[Heard]:
     with fresh(), pytest.MonkeyPatch.context() as patch:
         emit_as_on(patch, vector_bytes=64, intel=False)
         patch.setattr(native, "_compile", heard.compile)
-        patch.setattr(native, "_entry_point", heard.kernels.__getitem__)
+        patch.setattr(launchable, "_entry_point", heard.kernels.__getitem__)
         patch.setattr(STORE, "off", True)
-        patch.setattr(stored, "planned", _noting(heard, stored.planned))
+        patch.setattr(pipeline, "planned", _noting(heard, pipeline.planned))
         yield heard
         TRACER.flush(SYNC)
     pool.clear()  # some programs have gigabytes

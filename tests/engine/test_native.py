@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.engine import native
+from pyfuser.engine import launchable, native
+from pyfuser.engine.launchable import team
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
@@ -308,7 +309,7 @@ def test_compiled_equals_interpreted(
     name: str, threads: int, launchables: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tested = {**MAPS, **EXACT_REDUCTIONS}[name]
-    monkeypatch.setattr(native.team, "count", threads)
+    monkeypatch.setattr(team, "count", threads)
     expected, results = tested.interpreted()
     arguments, actual = tested.run(launchables[name])
     assert actual == results
@@ -340,7 +341,7 @@ def test_sums_depend_on_neither_threads_nor_fusion(monkeypatch: pytest.MonkeyPat
     sums: set[Any] = set()
     prefixes: set[bytes] = set()
     for threads in (1, 2, 3):
-        monkeypatch.setattr(native.team, "count", threads)
+        monkeypatch.setattr(team, "count", threads)
         (_, first), (_, second), (arrays, last) = (
             c.run(launchable) for c, launchable in zip(cases, launchables, strict=True)
         )
@@ -482,7 +483,7 @@ def test_a_view_is_allocated_by_its_first_launch() -> None:
 def test_a_forked_child_does_not_wait_for_its_parents_threads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(native.team, "count", 2)
+    monkeypatch.setattr(team, "count", 2)
     n = 100_000
     tested = case(axpy, [n], lambda: [2.0, np.ones(n), np.zeros(n)])
     (launchable,) = native.prepare([tested.kernel])
@@ -492,7 +493,7 @@ def test_a_forked_child_does_not_wait_for_its_parents_threads(
         signal.alarm(20)
         os._exit(int(tested.run(launchable)[0][2][-1]))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
-    assert native.team.count == 2
+    assert team.count == 2
 
 
 def test_threads_wait_for_a_short_while(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -506,14 +507,14 @@ def test_threads_wait_for_a_short_while(monkeypatch: pytest.MonkeyPatch) -> None
         seen.append(os.environ.get("GOMP_SPINCOUNT"))
         return Loaded()
 
-    monkeypatch.setattr(native.ctypes, "CDLL", load)
+    monkeypatch.setattr(launchable.ctypes, "CDLL", load)
     for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
         monkeypatch.delenv(name, raising=False)
-    native._entry_point(Path("kernel.so"))
+    launchable._entry_point(Path("kernel.so"))
     assert "GOMP_SPINCOUNT" not in os.environ
     monkeypatch.setenv("OMP_WAIT_POLICY", "active")
-    native._entry_point(Path("kernel.so"))
+    launchable._entry_point(Path("kernel.so"))
     monkeypatch.setenv("GOMP_SPINCOUNT", "7")
-    native._entry_point(Path("kernel.so"))
+    launchable._entry_point(Path("kernel.so"))
     assert seen == [str(DEFAULT.spins), None, "7"]
     assert os.environ["GOMP_SPINCOUNT"] == "7"

@@ -14,7 +14,7 @@ import pytest
 import pyfuser
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.runtime import execute, isolate, program
+from pyfuser.runtime import building, execute, isolate, program
 from pyfuser.runtime import flush as runtime_flush
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.errors import ArgumentError
@@ -45,7 +45,7 @@ def both(i, y, z):
 
 
 #: Files in which it comes in between.
-_WATCHED = {m.__file__ for m in (runtime_flush, execute, isolate, program, tracer)}
+_WATCHED = {m.__file__ for m in (runtime_flush, building, execute, isolate, program, tracer)}
 
 
 class Interruption:
@@ -143,7 +143,7 @@ def broken_in_the_middle(monkeypatch: pytest.MonkeyPatch, alone: bool) -> tuple[
     pk.parallel_for(SIZE + 1, increment, x=y)
     pk.parallel_for(SIZE + 2, increment, x=z)
     after = pk.parallel_reduce(SIZE + 2, total, x=z)
-    plan = runtime_flush.program_for(shape_of(TRACER.calls, structural_scalars))
+    plan = building.program_for(shape_of(TRACER.calls, structural_scalars))
     assert len(plan.launches) == 3
     first, second, third = plan.launches
     broken = replace(second, launchable=Failing(second.launchable))

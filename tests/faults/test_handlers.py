@@ -18,7 +18,7 @@ import pytest
 import pyfuser
 from pyfuser.engine import flight, native
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.runtime import execute, isolate, program
+from pyfuser.runtime import building, execute, isolate, program
 from pyfuser.runtime import flush as runtime_flush
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.extension import HOT
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs 
 
 
 #: Files in which a handler comes in between.
-_WATCHED = {m.__file__ for m in (runtime_flush, execute, isolate, program, tracer)}
+_WATCHED = {m.__file__ for m in (runtime_flush, building, execute, isolate, program, tracer)}
 
 
 class Handled:

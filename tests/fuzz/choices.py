@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pyfuser import pipeline
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.codegen import kernel as codegen_kernel
 from pyfuser.engine import native
@@ -25,7 +26,6 @@ from pyfuser.plan.plan import Plan, Rejection
 from pyfuser.plan.rewrite import Rewrite
 from pyfuser.plan.rewrites import delinearize, embed_boundary, recompute
 from pyfuser.plan.search import Planned, search
-from pyfuser.runtime import stored
 from pyfuser.runtime.autotune import cut_plan
 from pyfuser.support.caches import Table
 from pyfuser.trace import pool
@@ -175,7 +175,7 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
         emit_as_on(patch, intel=rng.random() < 0.5)
         tune(patch, table_share=rng.choice((0, 0, NOW.tuning.table_share)))
         patch.setattr(STORE, "off", True)  # plans of other numbers are there
-        patch.setattr(stored, "planned", planned)
+        patch.setattr(pipeline, "planned", planned)
         patch.setattr(codegen_kernel, "loop_order", ordered)
         tune(patch, condition_gain=1000)
         patch.setattr(pool, "allocate", _poisoned)

@@ -70,7 +70,7 @@ def forced_for(seed: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         tune(patch, graph_launches=0)
         if _is_loop(seed) and seed // 90 % _TRIED == 0:
-            settings = replace(autotune.SETTINGS, arbitrate=True, cache_dir=Path(folder))
+            settings = replace(autotune.SETTINGS, arbitrate=True, directory=Path(folder))
             patch.setattr(autotune, "SETTINGS", settings)
             tune(patch, long=0.0, soon=0.0, trial_kernel=0.0)
             for name, value in (("DOUBT", 100.0), ("STEADY", 1), ("ROUNDS", 4)):

@@ -20,7 +20,6 @@ from pyfuser.ir.nodes import Assign, Cast
 from pyfuser.ir.visit import map_body
 from pyfuser.lower import lockstep, lower
 from pyfuser.lower.team import barrier_mark
-from pyfuser.plan import plan_cache
 from pyfuser.plan.plan import SCAN_TILE, Group, Plan
 from pyfuser.support.caches import Table
 from pyfuser.support.errors import WorkunitWarning
@@ -311,7 +310,7 @@ def _fuse_neighbours(trace: Any, graph: Any, capabilities: Any) -> Plan:
 def test_an_illegal_fusion_is_found_and_minimised(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
-    monkeypatch.setattr(plan_cache, "partition", _fuse_neighbours)
+    monkeypatch.setattr("pyfuser.plan.partition.partition", _fuse_neighbours)
     few = [
         each for each in choices.TRACE_REWRITES if each.name not in ("coarsen", "enlarge-domain")
     ]

@@ -20,7 +20,7 @@ from pyfuser.tuning import host as tuning_host
 @pytest.fixture
 def quick(cupy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Measurements of little, kept in a folder of their own."""
-    settings = replace(SETTINGS, cache_dir=tmp_path, calibration=True)
+    settings = replace(SETTINGS, directory=tmp_path, calibration=True)
     monkeypatch.setattr(tuning_gpu, "SETTINGS", settings)
     for name, value in (
         ("ROUNDS", 2),

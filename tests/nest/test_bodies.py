@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from pyfuser.engine import native
+from pyfuser.engine.launchable import team
 from pyfuser.engine.native import Launchable
 from pyfuser.ir.nodes import DeclareArray
 from pyfuser.ir.visit import statements
@@ -219,7 +220,7 @@ def test_sums_have_the_bits_of_those_without_passes(monkeypatch: pytest.MonkeyPa
     made = compiled(cases)
     found = {}
     for threads in (1, 3):
-        monkeypatch.setattr(native.team, "count", threads)
+        monkeypatch.setattr(team, "count", threads)
         found[threads] = [bits(given.run(one)) for (_, given), one in zip(cases, made, strict=True)]
     assert found[1] == found[3]
     others = []

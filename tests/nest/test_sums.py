@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pyfuser.engine import native
+from pyfuser.engine.launchable import team
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Cast, Const, If, Update
 from pyfuser.ir.verify import IRError
@@ -156,7 +157,7 @@ def all_cases() -> list[Case]:
 @pytest.mark.parametrize("tuning", [WHOLE, SHARED])
 def test_the_order_of_additions(tuning: Mapping[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     """However many threads, and however they share tiles."""
-    monkeypatch.setattr(native.team, "count", 3)
+    monkeypatch.setattr(team, "count", 3)
     cases = all_cases()
     specs = [spec_of(given, tuning) for given in cases]
     nests = [lowered(nest_of(spec)) for spec in specs]

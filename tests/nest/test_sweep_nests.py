@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pyfuser.engine import native
+from pyfuser.engine.launchable import team
 from pyfuser.ir.verify import IRError
 from pyfuser.nest.build import nest_of, sweep_of
 from pyfuser.nest.nodes import SweepNest
@@ -116,7 +116,7 @@ def test_loops_that_are_too_early_show() -> None:
 
 @pytest.mark.parametrize("dtype", TOTALS)
 def test_sums_have_the_bits_of_compiled_ones(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native.team, "count", 2)
+    monkeypatch.setattr(team, "count", 2)
     sweep = line(300, dtype)
     nest = lowered_sweep(sweep.spec())
     memory = sweep._copies()

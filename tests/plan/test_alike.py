@@ -25,7 +25,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[TraceShape]]:
         found.append(trace)
         return partition(trace, graph, capabilities)
 
-    monkeypatch.setattr(plan_cache, "partition", recorded)
+    monkeypatch.setattr("pyfuser.plan.partition.partition", recorded)
     monkeypatch.setattr(plan_cache, "_may_be_of_family", lambda _: False)
     monkeypatch.setattr(plan_cache, "ALIKE", Table("of a test", 99))
     yield found

@@ -13,7 +13,7 @@ import pytest
 
 import pyfuser
 from pyfuser.analysis.accesses import structural_scalars
-from pyfuser.engine import native
+from pyfuser.engine.launchable import team
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
     Accumulator,
@@ -249,7 +249,7 @@ def test_diagonals_side_by_side() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_any_number_of_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native.team, "count", threads)
+    monkeypatch.setattr(team, "count", threads)
     x, y = table(), table()
     assert agrees(diagonals(x, y), [x, y]) == len(diagonals(x, y))
 

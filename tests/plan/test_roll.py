@@ -575,7 +575,7 @@ def test_verification_runs_what_the_program_called(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(verify, "SETTINGS", replace(verify.SETTINGS, verify=True))
     monkeypatch.setattr(replay, "SETTINGS", replace(replay.SETTINGS, verify=True))
-    monkeypatch.setattr(roll, "are_serial", lambda calls: True)
+    monkeypatch.setattr("pyfuser.plan.rewrites.roll.are_serial", lambda calls: True)
     a = table()
     before = pyfuser.stats().rolled
     with pytest.raises(VerificationError), pyfuser.fusing():

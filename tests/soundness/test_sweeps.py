@@ -13,7 +13,7 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
-from pyfuser.engine import native
+from pyfuser.engine.launchable import team
 from pyfuser.plan import wavefront
 from pyfuser.plan.rewrites.embed_boundary import Placed
 from pyfuser.runtime import checked as checks
@@ -135,14 +135,14 @@ def check(
     shares: int = 0,
 ) -> None:
     for n in sizes:
-        monkeypatch.setattr(native.team, "count", 1)
+        monkeypatch.setattr(team, "count", 1)
         with pyfuser.unfused():
             expected = bits(program(n))
         for wave in waves:
-            for team in threads:
-                monkeypatch.setattr(native.team, "count", team)
+            for count in threads:
+                monkeypatch.setattr(team, "count", count)
                 found = bits(swept(program, n, wave, shares))
-                assert found == expected, f"n {n}, wave {wave}, threads {team}"
+                assert found == expected, f"n {n}, wave {wave}, threads {count}"
 
 
 def line(n: int, seed: int = 1) -> Any:
@@ -576,7 +576,7 @@ def test_results(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_replay_compiles_and_plans_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native.team, "count", 3)
+    monkeypatch.setattr(team, "count", 3)
     expected = bits(swept(temporaries, 100, 5))
     plans = COUNTERS.plans
     for _ in range(3):
@@ -590,13 +590,13 @@ def test_a_replay_compiles_and_plans_nothing(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_sweeps_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has none of its parent's OpenMP threads."""
-    monkeypatch.setattr(native.team, "count", 3)
+    monkeypatch.setattr(team, "count", 3)
     expected = bits(swept(temporaries, 100, 5))
     child = os.fork()
     if not child:
         same = False
         try:
-            same = bits(swept(temporaries, 100, 5)) == expected and native.team.count == 1
+            same = bits(swept(temporaries, 100, 5)) == expected and team.count == 1
         finally:
             os._exit(0 if same else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -648,7 +648,7 @@ def verifying(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
 def test_verified_sweeps_are_right(
     program: Program, verifying: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(native.team, "count", 3)
+    monkeypatch.setattr(team, "count", 3)
     swept(program, 40, 3)
 
 

@@ -265,12 +265,12 @@ def test_overlapping_rows():
 
 
 def test_replays_and_threads(monkeypatch):
-    from pyfuser.engine import native
+    from pyfuser.engine.launchable import team
 
     policy = pk.TeamPolicy(LEAGUE, pk.AUTO)
     found = []
     for threads in (1, 2, 3):
-        monkeypatch.setattr(native.team, "count", threads)
+        monkeypatch.setattr(team, "count", threads)
         for _ in range(2):
             a, b = rows(), np.zeros((LEAGUE, COLUMNS))
             with pyfuser.fusing():

@@ -21,9 +21,6 @@ from pyfuser.ir.nodes import Body, Sym
 from pyfuser.ir.visit import statements, sym_of
 from pyfuser.nest.spec import ViewSpec
 
-REPORT_HEAD = 4
-"""The numbers of a report before the iteration's indices."""
-
 
 class Declared(NamedTuple):
     """A parameter of an entry point."""

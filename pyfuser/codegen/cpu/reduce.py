@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import (
-    NO_MEMORY,
     Bounds,
     Context,
     box_bounds,
@@ -26,6 +25,7 @@ from pyfuser.codegen.cpu.tiles import (
     tile_box,
     tiling_of,
 )
+from pyfuser.nest.abi import NO_MEMORY
 from pyfuser.nest.locals import OF_BLOCKS, OF_GROUPS
 from pyfuser.nest.nodes import RUN, Nest, TiledSums
 from pyfuser.nest.shares import Varying

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from pyfuser.codegen.c.expressions import PRIMARY
 from pyfuser.codegen.c.statements import INDENT
-from pyfuser.codegen.cpu.context import NO_MEMORY, Context
+from pyfuser.codegen.cpu.context import Context
 from pyfuser.ir.nodes import Update
+from pyfuser.nest.abi import NO_MEMORY
 from pyfuser.nest.shares import Shares
 
 

@@ -26,19 +26,17 @@ from pyfuser.codegen.c.maths import vector as maths_vector
 from pyfuser.codegen.cpu import map as cpu_map
 from pyfuser.codegen.cpu import reduce as cpu_reduce
 from pyfuser.codegen.cpu import scan as cpu_scan
-from pyfuser.codegen.cpu.checked import REPORT_HEAD
-from pyfuser.codegen.cpu.context import DIVIDED, NO_MEMORY, OUTSIDE, Context, Slot, abi
+from pyfuser.codegen.cpu.context import Context
 from pyfuser.codegen.cpu.wavefront import loops as wavefront_loops
 from pyfuser.codegen.cpu.wavefront import scan as wavefront_scan
 from pyfuser.ir.dtypes import DType
+from pyfuser.nest.abi import REPORT_HEAD
 from pyfuser.nest.build import nest_of
 from pyfuser.nest.scratch import STACK
 from pyfuser.nest.spec import KernelSpec, SweepSpec
 from pyfuser.pipeline import lowered, lowered_sweep
 from pyfuser.tuning.target import Target
 from pyfuser.tuning.thresholds import Tuning
-
-__all__ = ["DIVIDED", "NO_MEMORY", "OUTSIDE", "Slot", "abi", "emit"]
 
 
 def emit(spec: KernelSpec | SweepSpec) -> str:

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping
 from pyfuser.codegen.c.expressions import PRIMARY, Expressions, Text
 from pyfuser.codegen.c.maths.scalar import SUFFIXES
 from pyfuser.codegen.c.statements import INDENT
-from pyfuser.codegen.cpu.context import Context, abi
+from pyfuser.codegen.cpu.context import Context
 from pyfuser.codegen.gpu.dialect import BUILTINS, DEVICE, Dialect
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Expr
 from pyfuser.ir.visit import expressions
+from pyfuser.nest.abi import abi
 from pyfuser.nest.build import nest_of
 from pyfuser.nest.spec import KernelSpec
 from pyfuser.pipeline import launched

@@ -60,7 +60,7 @@ class Bound(NamedTuple):
 
 
 class Launchable:
-    """A kernel for the GPUs of this process; see `native.Launchable`.
+    """A kernel for the GPUs of this process; see `engine.launchable.Launchable`.
 
     run(space, arguments, ran=None) launches it on CuPy's current stream and returns at once: the
     results are `Number`s. Code is loaded when a device first launches it.
@@ -141,7 +141,7 @@ class Launchable:
     def run(
         self, space: tuple[Any, ...], arguments: Sequence[Any], ran: Ran | None = None
     ) -> tuple[Any, ...]:
-        """Launch it; see `native.Launchable`."""
+        """Launch it; see `engine.launchable.Launchable`."""
         bound = self.bind(space, arguments)
         launch((bound,), bound.handle, Ran() if ran is None else ran)
         return bound.numbers()

@@ -19,7 +19,7 @@ from pyfuser.version import VERSION
 FORMAT = 1
 """Of entries; another number means that another PyFuser wrote them."""
 
-_OF_THE_PROCESS = frozenset({"cache_dir", "cache_size", "on", "compiler"})
+_OF_THE_PROCESS = frozenset({"directory", "cache_size", "on", "compiler"})
 """Settings that change no code. (The compiler is a part of the keys of what it compiled.)"""
 
 

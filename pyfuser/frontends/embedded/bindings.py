@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyfuser.frontends.embedded import arguments
 from pyfuser.frontends.embedded.arguments import FUTURE, INT64
@@ -18,11 +18,13 @@ from pyfuser.ir.divisions import scalar_divisors
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.visit import all_expressions, written
 from pyfuser.lower.free import places, unwrapped
-from pyfuser.lower.lower import Lowered, free_values_unchanged, lower
 from pyfuser.lower.types import ViewType
 from pyfuser.runtime.turns import takes_turns
 from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.call import Space
+
+if TYPE_CHECKING:
+    from pyfuser.lower.lower import Lowered
 
 MAX_SIBLINGS = 64
 
@@ -97,10 +99,10 @@ def binding_of(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Bind
     binding: Binding | None = state.bindings.get(key)
     if binding is None:
         binding = state.bindings[key] = _lower(state, space, key)
-    elif binding.free and not free_values_unchanged(state.function, binding.lowered):
+    elif binding.free and not _is_unchanged(state, binding):
         siblings = binding.siblings
         for binding in siblings:
-            if free_values_unchanged(state.function, binding.lowered):
+            if _is_unchanged(state, binding):
                 break
         else:
             watch(state, [each.lowered.free for each in siblings], binding.workunit)
@@ -111,6 +113,12 @@ def binding_of(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Bind
             binding.siblings = siblings
         state.bindings[key] = binding
     return binding
+
+
+def _is_unchanged(state: WorkunitState, binding: Binding) -> bool:
+    from pyfuser.lower.lower import free_values_unchanged
+
+    return free_values_unchanged(state.function, binding.lowered)
 
 
 def described(state: WorkunitState, key: tuple[Any, ...]) -> Any:
@@ -140,6 +148,8 @@ def described(state: WorkunitState, key: tuple[Any, ...]) -> Any:
 
 def _lower(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Binding:
     """Lower a workunit for the argument types of a key."""
+    from pyfuser.lower.lower import lower  # which programs without workunits do not need
+
     names = key[2::2]
     codes = dict(zip(names, key[3::2], strict=True))
     types = {name: arguments.bound_type(code) for name, code in codes.items()}

@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from pyfuser.analysis.accesses import structural_scalars
-from pyfuser.analysis.mistakes import refuse_mistakes
+from pyfuser.analysis.structural import structural_scalars
 from pyfuser.frontends.embedded.bindings import Binding
 from pyfuser.frontends.modes import SWITCHES, block
 from pyfuser.ir.nodes import Workunit
@@ -73,6 +72,8 @@ def _refuse_mistakes(call: Call) -> None:
     key = _key(call.workunit, call.space, call.arguments)
     if key in _SEEN:
         return
+    from pyfuser.analysis.mistakes import refuse_mistakes
+
     try:
         refuse_mistakes(shape_of((call,), structural_scalars).calls[0], call, TRACER.calls)
     except CheckError:

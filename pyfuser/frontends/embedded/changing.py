@@ -16,7 +16,6 @@ from pyfuser.frontends.embedded.decorators import WorkunitState
 from pyfuser.ir.nodes import Call, Workunit
 from pyfuser.ir.visit import all_expressions
 from pyfuser.lower.free import outside, unwrapped
-from pyfuser.lower.lower import outer_name
 
 VALUES = 2
 """Values that are constants."""
@@ -40,6 +39,8 @@ def watch(
 
 def with_changing(state: WorkunitState, arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call, with numbers from outside as they are now."""
+    from pyfuser.lower.lower import outer_name
+
     function = unwrapped(state.function)
     found = {outer_name(name): outside(function, name) for name in state.changing}
     return arguments | {name: value for name, value in found.items() if type(value) is float}

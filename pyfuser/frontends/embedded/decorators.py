@@ -10,8 +10,8 @@ from types import FunctionType
 from typing import Any
 
 from pyfuser.frontends.embedded.spaces import Trait
-from pyfuser.lower.records import CLASSTYPE
 from pyfuser.lower.source import source_of, unwrap
+from pyfuser.lower.types import CLASSTYPE
 from pyfuser.support.errors import ArgumentError, WorkunitError, WorkunitWarning, close, warn
 
 

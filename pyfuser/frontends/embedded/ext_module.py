@@ -5,13 +5,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-import sysconfig
 from pathlib import Path
 from types import ModuleType
 
-from pyfuser.engine.cache import key_of
-from pyfuser.engine.compiler import build_identity, compile_library, find_compiler
-from pyfuser.engine.native import kernel_cache
 from pyfuser.frontends.embedded.spaces import ExecutionSpace, resolve_space
 from pyfuser.support.errors import CompilerError
 from pyfuser.support.settings import SETTINGS
@@ -30,6 +26,12 @@ def compile_into_module(
 
     Raises CompilerError where pybind11 is not installed, or for what the compiler does not accept.
     """
+    import sysconfig
+
+    from pyfuser.engine.cache import key_of
+    from pyfuser.engine.compiler import build_identity, compile_library, find_compiler
+    from pyfuser.engine.native import kernel_cache
+
     try:
         pybind11 = importlib.import_module("pybind11")  # only such programs need it
     except ImportError:

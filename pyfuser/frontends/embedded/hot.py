@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pyfuser.codegen.cpu.unit import DIVIDED
-from pyfuser.engine.native import team
+from pyfuser.engine.launchable import team
 from pyfuser.frontends import modes, scalar_work
 from pyfuser.frontends.embedded import careful
 from pyfuser.frontends.embedded.arguments import FLOAT64, FUTURE, HARMLESS, INT32, INT64, classify
@@ -21,9 +20,9 @@ from pyfuser.frontends.embedded.decorators import WorkunitState
 from pyfuser.frontends.embedded.policies import MDRangePolicy, RangePolicy, TeamPolicy
 from pyfuser.frontends.embedded.spaces import HOSTS, KNOWN_POLICIES
 from pyfuser.frontends.embedded.views import Subview, View
-from pyfuser.runtime import eager
+from pyfuser.nest.abi import DIVIDED
 from pyfuser.runtime.prepared import prepared_alone, raise_divided
-from pyfuser.runtime.session import SESSION, TRACER
+from pyfuser.runtime.session import SESSION, TRACER, run_alone
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.extension import HOT
 from pyfuser.support.settings import SETTINGS
@@ -61,7 +60,7 @@ if HOT is not None:
         ),
         (
             classify, described, prepared_alone, raise_divided, TRACER.compute,
-            TRACER.lock.acquire, TRACER.lock.release, eager.run, careful.looked_at,
+            TRACER.lock.acquire, TRACER.lock.release, run_alone, careful.looked_at,
         ),
         (FLOAT64, INT32, INT64, FUTURE, ON_DEVICE, DIVIDED),
     )  # fmt: skip

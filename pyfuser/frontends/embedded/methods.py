@@ -16,7 +16,6 @@ from pyfuser.frontends.embedded.decorators import WorkunitState, warn_of_decorat
 from pyfuser.frontends.embedded.foreign import has_memory
 from pyfuser.frontends.embedded.views import ViewType
 from pyfuser.lower.lambdas import as_workunit
-from pyfuser.lower.records import members
 from pyfuser.lower.source import source_of
 from pyfuser.support.caches import CodeTable
 from pyfuser.support.errors import ArgumentError, PyFuserError, close, quoted
@@ -34,6 +33,8 @@ class MethodState(WorkunitState):
     __slots__ = ("members",)
 
     def __init__(self, state: WorkunitState, cls: type) -> None:
+        from pyfuser.lower.records import members
+
         super().__init__(state.function, {}, state.marked_by_fuse)
         name = state.function.__code__.co_varnames[0]
         self.objects = {name: cls}
@@ -113,6 +114,8 @@ def _lambda(pattern: str, function: FunctionType, view: Any) -> Bound:
     """A lambda's value is added to the accumulator, or stored to the view that was passed."""
     if pattern == "scan":
         raise PyFuserError("parallel_scan takes no lambda: write a workunit with def")
+    from pyfuser.lower.records import members
+
     workunit, target = as_workunit(function, pattern, view is not None)
     values: dict[str, Any] = {}
     objects: dict[str, type] = {}

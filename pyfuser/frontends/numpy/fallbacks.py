@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import types
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from pyfuser.frontends.numpy import apply
 from pyfuser.frontends.numpy.at_once import ANY, NUMBERS, STORES, at_once
 
 _COUNTS: Counter[tuple[str, str, int]] = Counter()
-_OURS = "pyfuser.frontends.numpy"
+_PACKAGE = "pyfuser.frontends.numpy"
 
 
 def fallbacks() -> dict[tuple[str, str, int], int]:
@@ -25,7 +26,7 @@ def fallbacks() -> dict[tuple[str, str, int], int]:
 def count(name: str) -> None:
     """Note that NumPy computes something for the program."""
     frame: Any = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
         frame = frame.f_back
     _COUNTS[name, frame.f_code.co_filename, frame.f_lineno] += 1
 
@@ -51,8 +52,8 @@ def in_place(name: str) -> Callable[..., Any]:
     return method
 
 
-OWN: dict[str, Any] = {}
-"""What is ours of NumPy's modules, by full name: see `generators.py` and `norm.py`."""
+_OURS = {"random": "generators", "linalg": "norm"}
+"""Modules of NumPy's, and those here whose OURS stands for names of them."""
 
 _SAFE = frozenset({
     "solve", "inv", "det", "cholesky", "eigvals", "eigvalsh", "pinv", "matrix_rank", "cond",
@@ -75,12 +76,14 @@ class Module(types.ModuleType):
         full = f"{self._name}.{name}"
         if isinstance(value, types.ModuleType):
             value = Module(full, value)
-        elif full in OWN:
-            value = OWN[full]
+        elif name in (ours := _ours(self._name)):
+            value = ours[name]
         elif not isinstance(value, type) and callable(value):
             if (self._name == "linalg" and name in _SAFE) or self._name == "fft":
                 value = safe_function(value, full)
-            elif isinstance(getattr(value, "__self__", None), np.random.RandomState):
+            elif self._name == "random" and isinstance(
+                getattr(value, "__self__", None), np.random.RandomState
+            ):
                 value = drawing(value, full)
             else:
                 value = function_of(value, full)
@@ -89,6 +92,13 @@ class Module(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         return dir(self._module)
+
+
+def _ours(module: str) -> Mapping[str, Any]:
+    if module not in _OURS:
+        return {}
+    ours: Mapping[str, Any] = import_module(f"{_PACKAGE}.{_OURS[module]}").OURS
+    return ours
 
 
 def drawing(method: Callable[..., Any], name: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy import apply
-from pyfuser.frontends.numpy.fallbacks import OWN, drawing
+from pyfuser.frontends.numpy.fallbacks import drawing
 
 
 class _Class(type):
@@ -81,8 +81,5 @@ for _ours in (Generator, RandomState):
         if _name not in vars(_ours):
             setattr(_ours, _name, _method)
     _ours.__module__ = "pyfuser.numpy.random"
-OWN |= {
-    "random.Generator": Generator, "random.RandomState": RandomState,
-    "random.default_rng": default_rng,
-}  # fmt: skip
+OURS = {"Generator": Generator, "RandomState": RandomState, "default_rng": default_rng}
 default_rng.__doc__, default_rng.__wrapped__ = np.random.default_rng.__doc__, np.random.default_rng  # type: ignore[attr-defined]

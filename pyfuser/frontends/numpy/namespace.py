@@ -10,10 +10,8 @@ import numpy as np
 
 from pyfuser.frontends.numpy import (
     functions,
-    generators,  # noqa: F401  # OWN
     known,
     lookup,
-    norm,  # noqa: F401  # OWN
     rearranged,
     tallies,
     ufuncs,

@@ -8,7 +8,7 @@ import numpy as np
 
 from pyfuser.frontends.numpy import apply, short_rows
 from pyfuser.frontends.numpy.at_once import RIPENS, at_once
-from pyfuser.frontends.numpy.fallbacks import OWN, function_of
+from pyfuser.frontends.numpy.fallbacks import function_of
 from pyfuser.frontends.numpy.switches import LIMITS, errors
 from pyfuser.frontends.numpy.ufuncs import of
 from pyfuser.frontends.numpy.wrap import KIND
@@ -43,4 +43,4 @@ def _at_once(array: Any, axis: int, keepdims: Any) -> Any:
 
 norm.__doc__, norm.__module__ = np.linalg.norm.__doc__, np.linalg.norm.__module__
 norm.__wrapped__ = np.linalg.norm  # type: ignore[attr-defined]  # for those who ask for a signature
-OWN |= {"linalg.norm": at_once(np.linalg.norm, norm, RIPENS, 1)}
+OURS = {"norm": at_once(np.linalg.norm, norm, RIPENS, 1)}

@@ -293,9 +293,16 @@ def _widened(name: str, dtype: Any) -> Any:
 
 @cached(16)
 def _later_of_equal(ufunc: Any, dtype: Any) -> int:
-    """The longest row up to which NumPy takes the later one of 0.0 and -0.0."""
+    """The longest row up to which NumPy takes the later one of 0.0 and -0.0.
+
+    Behind elements that do not count, too: these may fill up a vector.
+    """
+    values = np.array([0.0, -0.0, 1.0 if ufunc is np.minimum else -1.0], dtype)
     for count in range(2, LONGEST + 1):
-        rows = np.array(list(product((0.0, -0.0), repeat=count)), dtype)
-        if ufunc.reduce(rows, axis=1).tobytes() != rows[:, -1].tobytes():
+        rows = values[np.array(list(product(range(3), repeat=count)))]
+        later = rows[:, 0]
+        for column in rows.T[1:]:
+            later = np.where(ufunc(column, later) == column, column, later)
+        if ufunc.reduce(rows, axis=1).tobytes() != later.tobytes():
             return count - 1
     return LONGEST

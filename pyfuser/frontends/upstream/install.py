@@ -18,7 +18,7 @@ from pyfuser.frontends.upstream.functions import redirect
 from pyfuser.frontends.upstream.lifetime import note_all
 from pyfuser.frontends.upstream.probes import refusal
 from pyfuser.frontends.upstream.views import all_quiet
-from pyfuser.lower.records import CLASSTYPE
+from pyfuser.lower.types import CLASSTYPE
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import PyFuserWarning, warn
 from pyfuser.trace.reason import PROGRAM_ENDS

@@ -26,10 +26,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
-from pyfuser.analysis.accesses import facts_of, structural_scalars
+from pyfuser.analysis.accesses import facts_of
 from pyfuser.analysis.dependences import Touch, conflict_kind, touches
 from pyfuser.analysis.inside import subscripts_of, surely_inside
 from pyfuser.analysis.overlap import never_meet
+from pyfuser.analysis.structural import structural_scalars
 from pyfuser.ir.accesses import Subscripts as Indices
 from pyfuser.ir.accesses import with_subscripts
 from pyfuser.ir.canonical import all_syms

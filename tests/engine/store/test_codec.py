@@ -148,7 +148,7 @@ def traces(count: int) -> list[TraceShape]:
         raise RuntimeError("seen")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pyfuser.runtime.flush.program_for", kept)
+        patch.setattr("pyfuser.runtime.building.program_for", kept)
         for seed in range(count):
             with contextlib.suppress(Exception):
                 run_compiled(random_program(seed))

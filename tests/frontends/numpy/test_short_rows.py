@@ -54,6 +54,14 @@ def same(function: Callable[[Any], Any], array: Any) -> None:
         assert (numpy.signbit(found) == numpy.signbit(expected))[~nans].all()
 
 
+def longest(name: str) -> int:
+    """How long rows may be that are computed side by side: NumPy's vectors are the processor's."""
+    if name not in ("max", "min"):
+        return short_rows.LONGEST
+    ufunc = numpy.maximum if name == "max" else numpy.minimum
+    return short_rows._later_of_equal(ufunc, numpy.dtype(float))
+
+
 def windows(x: Any, *shape: int) -> Any:
     module = numpy if type(x) is numpy.ndarray else np
     return module.lib.stride_tricks.sliding_window_view(x, shape)
@@ -74,6 +82,8 @@ def test_vectors_of_some_elements(name: str, dtype: str, count: int, taken: list
     same(lambda x: getattr(x, name)(axis=-1, keepdims=True), values)
     floats = values.dtype.kind == "f"
     others = name in ("any", "all") if floats else name == "mean"
+    if dtype == "f8" and count > longest(name):
+        others = True
     assert len(taken) == (0 if others else 2)
 
 
@@ -96,7 +106,7 @@ def test_blocks_and_windows(name: str, taken: list[str]) -> None:
     same(lambda x: getattr(windows(x, 3, 3), name)(axis=(2, 3)), picture)
     same(lambda x: getattr(windows(x, 5), name)(axis=-1), picture[0].repeat(50))
     same(lambda x: getattr(x.reshape(2, 900, 2).T.T, name)(axis=2), picture)
-    assert len(taken) == 4
+    assert len(taken) == 3 + (longest(name) >= 5)
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,6 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.tuning.target import Target
 
-LINK_FLAGS: tuple[str, ...] = ("-lm",)
-"""What a translation unit with a `prelude` is linked with; it brings libmvec where it is needed."""
-
 _HEADER = """\
 // The C library's vector maths. Its kernel for the widest vectors computes every call, also those
 // of fewer lanes and of one: bits do not depend on how, or whether, a loop was vectorised.

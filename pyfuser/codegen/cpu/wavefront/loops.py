@@ -29,11 +29,9 @@ from pyfuser.codegen.cpu.context import (
     RESULTS,
     SLOT,
     Context,
-    abi,
     entry_point,
 )
 from pyfuser.codegen.cpu.wavefront.stage import (
-    ROLLING_WORDS,
     Stage,
     checks,
     indented,
@@ -42,6 +40,7 @@ from pyfuser.codegen.cpu.wavefront.stage import (
     sections_of,
     stages_of,
 )
+from pyfuser.nest.abi import ROLLING_WORDS, abi
 from pyfuser.nest.nodes import SweepNest
 from pyfuser.nest.spec import SweepSpec
 

@@ -8,8 +8,6 @@ from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu import scan as cpu_scan
 from pyfuser.codegen.cpu.context import (
     Context,
-    Slot,
-    abi,
     alignment_checks,
     function,
     unpacked,
@@ -18,10 +16,9 @@ from pyfuser.codegen.cpu.functions import SumNames, functions_code
 from pyfuser.codegen.cpu.reduce import kept_terms, tile_code
 from pyfuser.codegen.cpu.wavefront.reduce import STATE, fold_steps
 from pyfuser.ir.dtypes import DType
+from pyfuser.nest.abi import ROLLING_WORDS, Slot, abi
 from pyfuser.nest.nodes import Scan, SweepNest
 from pyfuser.nest.spec import KernelSpec, SweepSpec
-
-ROLLING_WORDS = 5  # of a rolling view, see `pf_rolling`
 
 
 def section_words(spec: KernelSpec) -> int:
