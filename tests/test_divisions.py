@@ -12,12 +12,14 @@ import pyfuser
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.engine import native
 from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.ir.divisions import scalar_divisors
 from pyfuser.runtime import eager
 from pyfuser.support.caches import Table
 from pyfuser.support.errors import DivisionError, PyFuserError
 from pyfuser.support.extension import HOT
 from pyfuser.support.settings import SETTINGS
 from tests.test_check import Check, check  # noqa: F401 - a fixture
+from tests.test_looked import unit_of
 
 pytestmark = pytest.mark.skipif(
     shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler"
@@ -405,3 +407,74 @@ def test_a_scalar_that_is_0_and_divides_nothing(fused: bool) -> None:
         for k in (1, 2, 0, 3, 0, 0, 60):
             pk.parallel_for(N, by_scalar_if_any, y=y, k=k)
     np.testing.assert_array_equal(y, 60 + 30 + 20 + 1)
+
+
+@pk.function
+def row_of(i: int, n: int) -> int:
+    return i // n
+
+
+@pk.function
+def row_of_changed(i: int, n: int) -> int:
+    n -= 2
+    return i // n
+
+
+@pk.function
+def row_of_few(i: int, n: pk.int8) -> int:
+    return i // n
+
+
+def through(i, x, k):
+    x[i] = row_of(i, k)
+
+
+def through_two(i, x, k):
+    m: int = k
+    x[i] = row_of(i, m)
+
+
+def by_two(i, x, k):
+    x[i] = k + row_of(i, 2)
+
+
+def by_zero(i, x, k):
+    x[i] = k + row_of(i, 0)
+
+
+def changed(i, x, k):
+    x[i] = row_of_changed(i, k)
+
+
+def narrowed(i, x, k):
+    x[i] = row_of_few(i, k)
+
+
+def computed(i, x, k):
+    x[i] = row_of(i, k - 2)
+
+
+def reassigned(i, x, k):
+    m: int = k
+    if i > 3:
+        m = i - 4
+    x[i] = row_of(i, m)
+
+
+@pytest.mark.parametrize(
+    ("function", "by_scalar", "by_others"),
+    [
+        (through, True, False),
+        (through_two, True, False),
+        (by_two, False, False),
+        (by_zero, False, True),
+        (changed, False, True),
+        (narrowed, False, True),  # 256 is not 0, and its eight bits are
+        (computed, False, True),
+        (reassigned, False, True),
+    ],
+)
+def test_what_a_function_divides_by(function: Any, by_scalar: bool, by_others: bool) -> None:
+    unit = unit_of(function)
+    n = next(place for place, param in enumerate(unit.params) if not param.rank)
+    assert scalar_divisors(unit) == (frozenset({n} if by_scalar else ()), by_others)

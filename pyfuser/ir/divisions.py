@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from pyfuser.ir.canonical import MAX_WORKUNITS
+from pyfuser.ir.definitions import stable_locals
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import AtomicFetch, Binary, Body, Const, Expr, For, Read, Update, Workunit
+from pyfuser.ir.nodes import (
+    AtomicFetch,
+    Binary,
+    Body,
+    Const,
+    Expr,
+    For,
+    Read,
+    Sym,
+    Update,
+    Workunit,
+)
 from pyfuser.ir.visit import as_written, assigned, expressions, statements
 from pyfuser.support.caches import cached
 
@@ -44,11 +56,27 @@ def divisions(body: Body) -> Iterator[Division]:
 def scalar_divisors(workunit: Workunit) -> tuple[frozenset[int], bool]:
     """The places of the parameters that integers are divided by or that are steps of loops, and
     whether integers are divided by other things.
+
+    Parameters of functions that are called with such numbers are locals here, and as good.
     """
+    stable = stable_locals(workunit.body)
     places = {param.sym: place for place, param in enumerate(workunit.params) if not param.rank}
     unchanged = places.keys() - assigned(workunit.body)
-    divisors = [divisor_of(division) for division in divisions(workunit.body)]
-    steps = [as_written(s.step) for s in statements(workunit.body) if isinstance(s, For)]
+    divisors = [_origin(divisor_of(each), stable) for each in divisions(workunit.body)]
+    divisors = [e for e in divisors if not isinstance(e, Const) or e.value == 0]
+    loops = [s for s in statements(workunit.body) if isinstance(s, For)]
+    steps = [_origin(as_written(s.step), stable) for s in loops]
     found = {e.sym for e in (*divisors, *steps) if isinstance(e, Read) and e.sym in unchanged}
     others = any(not isinstance(e, Read) or e.sym not in found for e in divisors)
     return frozenset([places[sym] for sym in found]), others
+
+
+# law
+def _origin(e: Expr, stable: Mapping[Sym, Expr]) -> Expr:
+    """What a local is that keeps its first value, which is another variable's or a constant."""
+    while isinstance(e, Read) and e.sym in stable:
+        first = as_written(stable[e.sym])
+        if not isinstance(first, (Read, Const)) or first.dtype != e.dtype:
+            break
+        e = first
+    return e

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from copy import copy
 from types import MemberDescriptorType, SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyfuser.run.attributes import (
     MISSING,
@@ -19,11 +19,36 @@ from pyfuser.run.endings import end_quietly
 from pyfuser.run.harmless import Checks, Moment, Unknown, item_of_view, plain_keys
 from pyfuser.run.rules import When, rule_of
 from pyfuser.run.scopes import Scope
-from pyfuser.run.values import ITERABLES, PASSIVE, Row, Touches, is_scalar, is_token, text
+from pyfuser.run.values import (
+    ITERABLES,
+    PASSIVE,
+    Pairs,
+    Row,
+    Targets,
+    Touches,
+    is_scalar,
+    is_token,
+    targets_of,
+    text,
+    unpacks_quietly,
+)
 
 Check = Callable[[Moment], Any]
-#: A check and the local variables that it is given, each with whether it surely has a value.
-Checked = tuple[Check, tuple[tuple[str, bool], ...]]
+
+
+class Variable(NamedTuple):
+    """A local variable that a check is given.
+
+    certain: it surely has a value. loaded: the statement loads it; else it only assigns to it.
+    """
+
+    name: str
+    certain: bool
+    loaded: bool
+
+
+Checked = tuple[Check, tuple[Variable, ...]]
+"""A check, and what it is given."""
 
 _HELD = 6  # references to an old value: its name or place, and those on the way to `end_quietly`
 
@@ -87,7 +112,8 @@ def check_of(node: ast.stmt, scope: Scope) -> Checked | None:
         check = _MAKERS[type(node)](checks, node)
     except Unknown:
         return None
-    return check, tuple((name, scope.certain(name)) for name in checks.names)
+    names = checks.names
+    return check, tuple(Variable(n, scope.certain(n), n in checks.loaded) for n in names)
 
 
 def _condition(checks: Checks, node: ast.If | ast.While) -> Check:
@@ -95,7 +121,8 @@ def _condition(checks: Checks, node: ast.If | ast.While) -> Check:
 
 
 def _loop(checks: Checks, node: ast.For) -> Check:
-    given, unpacks = checks.value(node.iter), unpacking(node.target)
+    given, targets = checks.value(node.iter), targets_of(node.target)
+    own = isinstance(node.iter, (ast.Tuple, ast.List))
     where = f"a loop over {text(node.iter)}"
     ends = [_end(checks, part.id) for part in ast.walk(node.target) if isinstance(part, ast.Name)]
 
@@ -103,10 +130,32 @@ def _loop(checks: Checks, node: ast.For) -> Check:
         value = given(now)
         for end in ends:
             end(now)
-        if unpacks > 1 or not (value is PASSIVE or (type(value) in ITERABLES and not unpacks)):
+        if not _steps_quietly(value, targets, own):
             raise Touches(where)
 
     return check
+
+
+def _steps_quietly(value: Any, targets: Targets, own: bool) -> bool:
+    """Whether the steps of a loop over a value run no code. own: nobody else has the value."""
+    kind = type(value)
+    if targets is ...:
+        return False
+    if targets is None or value is PASSIVE:
+        return value is PASSIVE or kind is Pairs or kind in ITERABLES
+    if kind is type({}.items()):
+        return all(part is None for part in targets)
+    if kind is Pairs:
+        parts = zip(value.parts, targets, strict=False)
+        return all(_unpack_quietly(part, to, False) for part, to in parts)
+    return _unpack_quietly(value, targets, own)
+
+
+def _unpack_quietly(values: Any, targets: Targets, own: bool) -> bool:
+    if targets is None:
+        return True
+    kept = type(values) is tuple or (own and type(values) is list)
+    return kept and all(unpacks_quietly(value, targets, later=True) for value in values)
 
 
 def _only(checks: Checks, node: ast.Expr | ast.Return) -> Check:
@@ -197,12 +246,13 @@ def _to_name(checks: Checks, target: ast.Name) -> Store:
 
 
 def _to_names(checks: Checks, target: ast.Tuple | ast.List) -> Store:
-    stores = [_end(checks, part.id) for part in target.elts if isinstance(part, ast.Name)]
-    if unpacking(target) > 1:
+    stores = [_end(checks, part.id) for part in ast.walk(target) if isinstance(part, ast.Name)]
+    targets = targets_of(target)
+    if targets is ...:
         raise Unknown
 
     def store(now: Moment, value: Any) -> None:
-        if type(value) not in (tuple, list):
+        if not unpacks_quietly(value, targets, later=True):
             raise Touches(f"unpacking to {text(target)}")
         for end in stores:
             end(now)
@@ -267,15 +317,6 @@ def _to_item(checks: Checks, target: ast.Subscript) -> Store:
 
 def _to_many(checks: Checks, target: ast.Starred) -> Store:
     raise Unknown
-
-
-def unpacking(target: ast.expr) -> int:
-    """0: a name; 1: several names; 2: something else to assign to."""
-    if isinstance(target, ast.Name):
-        return 0
-    if isinstance(target, (ast.Tuple, ast.List)):
-        return 1 if all(isinstance(part, ast.Name) for part in target.elts) else 2
-    return 2
 
 
 _MAKERS: dict[type[ast.stmt], Callable[[Checks, Any], Check]] = {

@@ -19,7 +19,7 @@ from pyfuser.frontends.embedded.dispatch import parallel_for, watched_for
 from pyfuser.run.checks import Check, Checked
 from pyfuser.run.endings import end_quietly
 from pyfuser.run.harmless import Moment
-from pyfuser.run.values import ITERABLES, Touches
+from pyfuser.run.values import ITERABLES, Targets, Touches, unpacks_quietly
 from pyfuser.run.watched import INNER_METHOD, OUTER, twin
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.trace.reason import Reason
@@ -29,17 +29,17 @@ class Site:
     """A place where a program may have to wait for pending calls.
 
     checked: the check of whether what stands there touches arrays, if there can be one, and the
-    local variables that it is given, each with whether it surely has a value.
+    local variables that it is given.
     """
 
-    __slots__ = ("_check", "file", "line", "names", "text")
+    __slots__ = ("_check", "file", "line", "text", "variables")
 
     def __init__(self, file: str, line: int, text: str, checked: Checked | None = None) -> None:
         self.file = file
         self.line = line
         self.text = text
         self._check: Check | None = checked[0] if checked else None
-        self.names = checked[1] if checked else ()
+        self.variables = checked[1] if checked else ()
 
     def why(self, values: tuple[Any, ...], variables: dict[str, Any]) -> str | None:
         """Why what stands there may touch arrays; None if it does not."""
@@ -98,18 +98,33 @@ def before(number: int, *values: Any) -> None:
         flush(site, why)
 
 
-def unbound(number: int, *values: Any) -> None:
+def unbound(number: int, loaded: bool, *values: Any) -> None:
     """`before`, where one of the variables that may have no value has none.
 
-    values: of those that surely have one. The program meets its error itself, where it comes to it.
+    values: of those that surely have one, and of those that are loaded if `loaded`. The program
+    meets its error itself, where it comes to it.
     """
     site, given = SITES[number], iter(values)
-    everything = tuple([next(given) if sure else Moment.NOWHERE for _, sure in site.names])
+    everything = tuple([
+        next(given) if each.certain or (loaded and each.loaded) else Moment.NOWHERE
+        for each in site.variables
+    ])  # fmt: skip
     why = site.why(everything, sys._getframe(1).f_globals)
     if why is None:
         return
     try:
         flush(site, why)
+    except BaseException as error:
+        error.__context__ = None  # our NameError
+        raise
+
+
+def ends(number: int, *value: Any) -> None:
+    """A statement gives a variable another value; see `before`."""
+    if end_quietly(value, _HELD):
+        return
+    try:
+        flush(SITES[number], "the end of what a variable holds, which may run code")
     except BaseException as error:
         error.__context__ = None  # our NameError
         raise
@@ -170,23 +185,31 @@ _PASSIVE_ITERATORS = frozenset(map(type, map(iter, ([], (), {}, "", range(0)))))
 _second = itemgetter(1)
 
 
-def iterate(number: int, unpacks: int, iterable: Iterable[Any]) -> Iterable[Any]:
+def iterate(number: int, targets: Targets, iterable: Iterable[Any]) -> Iterable[Any]:
     """What a loop iterates over, made to run what is pending before it is asked for an element.
 
-    unpacks: 0: the loop's target is a name; 1: several names; 2: something else, or names that the
-    loop's body binds again. Iterators of others are wrapped by functions of C only, so that
-    tracebacks stay as they are. They go, which may run code of a generator, after the last of what
-    they are zipped with.
+    targets: of the loop; `...`: its body binds their names again. Iterators of others are wrapped
+    by functions of C only, so that tracebacks stay as they are. They go, which may run code of a
+    generator, after the last of what they are zipped with.
     """
     kind: Any = type(iterable)
-    if unpacks <= 1 and end_quietly((iterable,), _HELD):
-        if kind in _PASSIVE and (not unpacks or kind is type({}.items())):
+    of_others = kind is enumerate or kind is zip
+    passive = kind in _PASSIVE or (of_others and _passive_inside(iterable))
+    if passive and targets is not ... and end_quietly((iterable,), _HELD):
+        tuples = of_others or kind is type({}.items())
+        if targets is None or (tuples and all(part is None for part in targets)):
             return iterable
-        if (kind is enumerate or kind is zip) and _passive_inside(iterable):
-            return iterable
+        return map(partial(_unpacked, number, targets), iterable)
     ticks = iter(partial(_tick, number), None)
     last = iter(_Last(number).__len__, 1)  # gives 0 for ever
     return map(_second, zip(ticks, chain(iterable), last, strict=False))
+
+
+def _unpacked(number: int, targets: Targets, value: Any) -> Any:
+    """An element, which targets are given: run what is pending if that may run code."""
+    if TRACER.raw and not unpacks_quietly(value, targets):
+        flush(SITES[number], SITES[number].text)
+    return value
 
 
 class _Last(dict[str, int]):
@@ -223,6 +246,7 @@ def install() -> None:
 NAMES = {
     "__pyfuser_tracer__": TRACER,
     "__pyfuser_before__": before,
+    "__pyfuser_ends__": ends,
     "__pyfuser_unbound__": unbound,
     "__pyfuser_unbound_error__": NameError,
     "__pyfuser_finish__": finish,

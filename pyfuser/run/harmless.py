@@ -72,6 +72,7 @@ class Checks:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.names: dict[str, int] = {}  # with their places in `Moment.values`
+        self.loaded: set[str] = set()  # those that are not only given another value
 
     def value(self, node: ast.expr) -> Value:
         """What gives an expression's value or token, or raises Touches.
@@ -143,12 +144,13 @@ class Checks:
     def _name(self, node: ast.Name) -> Value:
         name = node.id
         load = self.variable(name)
+        self.loaded.add(name)
         may_change = name not in self.scope.names or name in self.scope.shared
 
         def value(now: Moment) -> Any:
             found = load(now)
             if found is _NOWHERE:
-                raise Touches(name)
+                raise Touches(f"{name} may have no value")
             return OPAQUE if may_change and now.entered else found
 
         return value
@@ -312,12 +314,15 @@ class Checks:
             if is_watched(called):
                 now.entered = now.entered or not is_accessor(called)
                 return OPAQUE
+            if unpacks:
+                raise Touches(f"{text(name)}() may touch arrays")
             try:
-                if not unpacks:
-                    return known.call(called, given)
+                found = known.call(called, given)
             except Touches:
-                pass
-            raise Touches(f"{text(name)}() may touch arrays")
+                raise Touches(f"{text(name)}() may touch arrays") from None
+            if known.changes(called):
+                now.entered = True
+            return SCALAR if now.entered and type(found) is int else found  # a length
 
         return value
 
@@ -367,10 +372,14 @@ def item_of_view(owner: Any, keys: list[Any], slices: list[bool]) -> Any:
 def _item(owner: Any, keys: list[Any], count: int) -> Any:
     """An item of a list, a dictionary or the like."""
     kind, key = type(owner), keys[0]
-    if count != 1 or type(key) not in (int, str):
+    if count != 1 or (kind is dict and not plain_keys(owner)):
+        return MISSING
+    if key is SCALAR and kind in (list, tuple, dict):
+        return OPAQUE  # one of them
+    if type(key) not in (int, str):
         return MISSING
     if kind is dict:
-        return owner.get(key, MISSING) if plain_keys(owner) else MISSING
+        return owner.get(key, MISSING)
     if kind in (list, str) or in_type(kind, "__getitem__") is _OF_TUPLES:
         try:
             return owner[key]

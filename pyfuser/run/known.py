@@ -32,6 +32,7 @@ from pyfuser.run.values import (
     PASSIVE,
     SCALAR,
     SEQUENCES,
+    Pairs,
     Part,
     Touches,
     is_array,
@@ -66,6 +67,11 @@ def call(function: Any, given: list[Any]) -> Any:
     if is_builtin_method(function):
         return _builtin_method(function, given)
     raise Touches("")
+
+
+def changes(function: Any) -> bool:
+    """Whether a call that is known may change what is in a list."""
+    return is_builtin_method(function) and type(function.__self__) is list
 
 
 def _require(condition: bool) -> None:
@@ -115,12 +121,17 @@ def _over(given: list[Any]) -> Any:
     """`enumerate` and `zip` hold what their iterators give."""
     for value in given:
         _require(type(value) in _INSIDE or is_scalar(value))
-    return PASSIVE
+    return Pairs(given)
+
+
+def _counted(given: list[Any]) -> Any:
+    _over(given)
+    return Pairs([(), *given[:1]])  # the counter needs no look
 
 
 def _length(given: list[Any]) -> Any:
     _require(len(given) == 1 and (type(given[0]) in _CONTAINERS or type(given[0]) is Part))
-    return SCALAR
+    return len(given[0]) if type(given[0]) in SEQUENCES else SCALAR
 
 
 def _clock(given: list[Any]) -> Any:
@@ -173,7 +184,8 @@ _KNOWN = _table(
     ([np.empty, np.zeros, np.ones, np.arange, np.linspace, np.full], _gives_array),
     ([np.empty_like, np.zeros_like, np.ones_like, np.full_like], _like),
     ([range], _range),
-    ([enumerate, zip], _over),
+    ([zip], _over),
+    ([enumerate], _counted),
     ([len], _length),
     ([builtins.print], _print),
     (

@@ -23,11 +23,12 @@ from types import CodeType
 from typing import Any, TypeVar
 
 from pyfuser.run import kept
-from pyfuser.run.checks import Checked, check_of, launches_last, touches_nothing, unpacking
+from pyfuser.run.checks import Checked, Variable, check_of, launches_last, touches_nothing
 from pyfuser.run.guards import SITES, Site, number_of
 from pyfuser.run.launchers import Launchers, is_accessor
 from pyfuser.run.rules import UNKNOWN, When, rule_of
 from pyfuser.run.scopes import Function, Scope, names_bound, nodes_below
+from pyfuser.run.values import targets_of
 from pyfuser.run.watched import OUTER, Place, register
 from pyfuser.support import syntax
 
@@ -202,8 +203,8 @@ class _Rewriter:
             call.func = _at(call.func, ast.Call(_name("__pyfuser_top__"), [call.func], []))
             return True
         if isinstance(node, ast.For) and launches:
-            unpacks = 2 if _rebinds_target(node) else unpacking(node.target)
-            arguments = [ast.Constant(unpacks), node.iter]
+            targets: Any = ... if _rebinds_target(node) else targets_of(node.target)
+            arguments = [ast.Constant(targets), node.iter]
             text = f"a step of a loop over {ast.unparse(node.iter)}"
             node.iter = _at(node.iter, self._call("__pyfuser_iterate__", node, text, *arguments))
         elif isinstance(node, ast.With) and launches:
@@ -256,17 +257,14 @@ class _Rewriter:
         """What runs before a statement, if calls on arrays are pending."""
         checked = check_of(node, scope)
         number, names = self._site(node, checked)
-        check = ast.Expr(_call_of("__pyfuser_before__", number, names))
-        sure = [name for name, certain in (checked or (None, ()))[1] if certain]
-        if len(sure) < len(names):
-            again = ast.Expr(_call_of("__pyfuser_unbound__", number, sure))
-            handler = ast.ExceptHandler(_name("__pyfuser_unbound_error__"), None, [again])
-            return _at(node, ast.If(_raw(), [ast.Try([check], [handler], [], [])], []))
+        check: ast.stmt = ast.Expr(_call_of("__pyfuser_before__", number, names))
+        if checked is not None and not all(each.certain for each in checked[1]):
+            check = _tried(check, _without_some(number, checked[1]))
         return _at(node, ast.If(_raw(), [check], []))
 
     def _guard_expression(self, node: ast.While, scope: Scope) -> ast.expr:
         checked = check_of(node, scope)
-        if checked is not None and not all(certain for _, certain in checked[1]):
+        if checked is not None and not all(each.certain for each in checked[1]):
             checked = None
         return ast.BoolOp(
             ast.And(), [_raw(), _call_of("__pyfuser_before__", *self._site(node, checked))]
@@ -276,7 +274,7 @@ class _Rewriter:
         return ast.BoolOp(ast.And(), [_raw(), self._call("__pyfuser_finish__", node, text)])
 
     def _site(self, node: ast.stmt, checked: Checked | None) -> tuple[ast.expr, list[str]]:
-        names = [name for name, _ in checked[1]] if checked else []
+        names = [each.name for each in checked[1]] if checked else []
         return self._number(Site(self.file, node.lineno, _text(node), checked)), names
 
     def _call(
@@ -308,6 +306,34 @@ class _Lambdas(ast.NodeTransformer):
         return node
 
 
+def _without_some(number: ast.expr, variables: tuple[Variable, ...]) -> list[ast.stmt]:
+    """A check where some of its variables have no value.
+
+    If all that are loaded have one, and one is assigned to, it is that one. Else what such a
+    variable may hold is looked at by itself.
+    """
+    doubted = [each for each in variables if not each.certain]
+    targets = [each.name for each in doubted if not each.loaded]
+
+    def again(loaded: bool) -> ast.stmt:
+        given = [v.name for v in variables if v.certain or (loaded and v.loaded)]
+        return ast.Expr(_call_of("__pyfuser_unbound__", number, given, ast.Constant(loaded)))
+
+    check = again(False)
+    if targets and len(targets) < len(doubted):
+        check = _tried(again(True), [check])
+    if len(targets) < 2 and len(targets) == len(doubted):
+        return [check]
+    ends = [ast.Expr(_call_of("__pyfuser_ends__", number, [name])) for name in targets]
+    return [*(_tried(end, [ast.Pass()]) for end in ends), check]
+
+
+def _tried(body: ast.stmt, unbound: list[ast.stmt]) -> ast.stmt:
+    """A statement, and what is done where it asks for a variable that has no value."""
+    handler = ast.ExceptHandler(_name("__pyfuser_unbound_error__"), None, unbound)
+    return ast.Try([body], [handler], [], [])
+
+
 def _old_values(node: ast.Assign | ast.AnnAssign, scope: Scope) -> ast.stmt:
     """What looks at the present values of names that a call's result replaces, if they have any."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -315,9 +341,7 @@ def _old_values(node: ast.Assign | ast.AnnAssign, scope: Scope) -> ast.stmt:
     look = ast.Expr(ast.Call(_name("__pyfuser_old__"), [*map(_name, names)], []))
     if all(scope.certain(name) for name in names):
         return _at(node, look)
-    none = ast.Expr(ast.Call(_name("__pyfuser_old__"), [], []))
-    handler = ast.ExceptHandler(_name("__pyfuser_unbound_error__"), None, [none])
-    return _at(node, ast.Try([look], [handler], [], []))
+    return _at(node, _tried(look, [ast.Expr(ast.Call(_name("__pyfuser_old__"), [], []))]))
 
 
 def _rebinds_target(node: ast.For) -> bool:
@@ -344,8 +368,8 @@ def _name(name: str) -> ast.expr:
     return ast.Name(name, ast.Load())
 
 
-def _call_of(function: str, number: ast.expr, names: list[str]) -> ast.expr:
-    return ast.Call(_name(function), [number, *map(_name, names)], [])
+def _call_of(function: str, number: ast.expr, names: list[str], *first: ast.expr) -> ast.expr:
+    return ast.Call(_name(function), [number, *first, *map(_name, names)], [])
 
 
 def _raw() -> ast.expr:

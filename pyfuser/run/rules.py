@@ -50,7 +50,8 @@ STATEMENTS: dict[str, Rule] = {
     "For": Rule(
         "its iterator, and what it unpacks, at each step",
         When.CHECKED,
-        "before each step and the iterator's end, unless it goes over a range, a list or the like",
+        "before each step and the iterator's end, unless it goes over a range, a list or the like, "
+        "and what it unpacks are tuples and lists",
     ),
     "Try": Rule(
         _NOTHING,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from types import EllipsisType
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,6 +34,13 @@ class Part(Token):
         self.ndim = ndim
 
 
+class Pairs(Token):
+    """What `zip` and `enumerate` make of tuples and the like: a tuple of one element of each."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        self.parts = parts
+
+
 SCALAR = Token()  # a number, string or None: operators on it touch nothing
 PASSIVE = Token()  # a range, or an iterator over what holds its elements
 OPAQUE = Token()  # anything
@@ -41,6 +49,34 @@ OPAQUE = Token()  # anything
 SEQUENCES: frozenset[type] = frozenset({list, tuple, range, dict, str})
 #: What iterating over runs no code and reads no array.
 ITERABLES: frozenset[type] = SEQUENCES | {type({}.items()), type({}.keys()), type({}.values())}
+
+
+#: What a loop gives values to: None for a name, these for several, `...` for anything else.
+Targets: TypeAlias = EllipsisType | tuple["Targets", ...] | None
+
+
+def targets_of(target: ast.expr) -> Targets:
+    """What is assigned to."""
+    if isinstance(target, ast.Name):
+        return None
+    if isinstance(target, (ast.Tuple, ast.List)):
+        parts = tuple(map(targets_of, target.elts))
+        return ... if ... in parts else parts
+    return ...
+
+
+def unpacks_quietly(value: Any, targets: Targets, later: bool = False) -> bool:
+    """Whether to give a value to targets runs no code and reads no array.
+
+    later: also after code has run that may change what is in lists.
+    """
+    if targets is None:
+        return True
+    if targets is ... or type(value) not in (tuple, list):
+        return False
+    if later and type(value) is list and any(part is not None for part in targets):
+        return False
+    return all(unpacks_quietly(part, to, later) for part, to in zip(value, targets, strict=False))
 
 
 def is_token(value: Any) -> bool:

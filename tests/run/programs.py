@@ -40,10 +40,13 @@ STATEMENTS = (
     "pk.parallel_for(pk.RangePolicy(0, 4), add, a=a, s=0.5)", "pk.parallel_for(4, copy, b=v, a=a)", "pk.parallel_for('label', 4, divide, a=a, k=k, n=o.n)",
     "x = {e}", "y = {e}", "x = {e}", "y = {e}", "x, y = {e}, {e}", "x = y = {e}", "print({e})", "{e}", "{e}", "a[0] = {e}", "o.s = {e}", "o.a[1] += 1.0", "d['n'] = {e}", "l[0] = a",
     "x += 1", "x: object = {e}", "assert a is not None, {e}", "del x; x = 1", "x = None", "y = lib.Dying(a)", "s.n = {e}", "shared = a", "k[1] = zero", "k[1] = 1",
-    "two({e}, {e})", "launch({e})", "identity({e})", "x, (y, _) = 1, a[:2]", "def f(p={e}): launch(a); return p\nx = f()", "x = [launch(a) for q in range(2)]",
+    "two({e}, {e})", "launch({e})", "identity({e})", "x, (y, _) = 1, a[:2]", "(x, y), z = (a, v), {e}", "(x, y), z = {e}, 1", "pairs[0] = {e}", "pairs.append((a, {e}))", "x = l[len(l) - 1]", "x = l[int(o.s)]",
+    "x = [a, {e}][len(d) % 2]", "def f(p):\n    def g(): return p\n    launch(p); q = g(); launch(q); q, r = g(), 1\n    return q\nx = f(a)", "def f(p={e}): launch(a); return p\nx = f()", "x = [launch(a) for q in range(2)]",
 )  # fmt: skip
 BLOCKS = (
     "if {e}:", "if o.n > 1:", "for x in range(2):", "for x in [a, v]:", "for x in {e}:", "for x, y in [a[:2], a[2:]]:", "for x, y in enumerate([a, o.a]):", "for x in lib.generator(a):",
+    "for x, y in ((a, v), (v, 0.5)):", "for x, y in ((a, {e}), {e}):", "for x, (y, _) in [(a, (v, 1)), ({e}, [a, {e}])]:", "for x, y in pairs:",
+    "for (x, _), y in zip(((a, 1), (v, 2)), [a, {e}]):", "for (x, _), y in zip(pairs, [a, v]):", "for x, (y, _) in enumerate([(a, v), {e}]):", "for x, y in d.items():",
     "for k[0], y in zip([1, 2], [a, a]):", "for x in own(a):", "with r:", "with contextlib.suppress(ZeroDivisionError):", "with opened(a) as x:", "with contextlib.ExitStack() as x:\n    x.callback(lib.see, a)",
     "for o.s in [0.5, 1.0]:", "try:", "try:", "try:", "while o.n < 3:\n    o.n += 1", "for x in range(3):\n    if x == 1: continue\n    if x == 2: break",
 )  # fmt: skip
@@ -79,7 +82,7 @@ def opened(p):
     try: yield p
     finally: lib.see(p)
 """
-_NAMES = "x, y, z, s, t, d, l, k = 0, 0, 0, types.SimpleNamespace(a=a, n=1), pair(a, 1), {'a': a, 'n': 1}, [a, 1], np.ones(4, dtype=np.int64)"
+_NAMES = "x, y, z, s, t, d, l, k, pairs = 0, 0, 0, types.SimpleNamespace(a=a, n=1), pair(a, 1), {'a': a, 'n': 1}, [a, 1], np.ones(4, dtype=np.int64), [(a, v), (v, a)]"
 
 
 def expression(rng: random.Random, depth: int) -> str:

@@ -23,6 +23,15 @@ def divide(i, a, k, n):
 @pk.workunit
 def halve(i, a, n):
     a[i] = a[i] + i // n + i % 2
+@pk.function
+def wrapped(i: int, n: int) -> int:
+    return i // n % 3
+@pk.workunit
+def turned(i, a, n):
+    a[i] = a[i] + wrapped(i, n)
+@pk.workunit
+def turned_by(i, a, k):
+    a[i] = a[i] + wrapped(i, k[i])
 k, zero = np.ones(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
 class Box:
     kind = "box"
@@ -171,6 +180,86 @@ CASES: dict[str, tuple[int, str, str]] = {
         2,
         "for p, q in zip([1, 2], [a, a]): launch(q)",
         "for p, (q, *_) in zip([1, 2], [a, a]): launch(a)",
+    ),
+    "a loop over tuples": (
+        4,
+        "for x, k in ((a, 1.0), (a[1:], 2.0)): launch(x, k); launch(a)",
+        "for x, k in ((a, 1.0), a[:2]): launch(a)",
+    ),
+    "a loop over a list of tuples": (
+        4,
+        "for x, (k, y) in [(a, (1.0, m)), (a[1:], [2.0, m])]: launch(x, k); launch(y[0])",
+        "for x, (k, y) in [(a, (1.0, m)), (a[1:], a[:2])]: launch(x); print(k, y)",
+    ),
+    "a loop over a list that grows": (
+        3,
+        "l = [(a, 1.0), (a, 2.0)]\nfor x, k in l:\n    launch(x, k)\n    if k == 2.0: l.append((a, 3.0))",
+        "l = [(a, 1.0), (a, 2.0)]\nfor x, k in l:\n    launch(a)\n    if len(l) < 4: l.append(a[:2])\n    else: print(k)",
+    ),
+    "a loop without launches": (
+        2,
+        "launch(a)\nl = ((a, [1, 2]), (m, [3, 4]))\nfor x, (p, q) in l: pass\nlaunch(a)",
+        "launch(a)\nl = ((a, [1, 2]), (m, a[:2]))\nfor x, (p, q) in l: pass\nlaunch(a)",
+    ),
+    "a loop without launches that changes what is unpacked": (
+        2,
+        "launch(a)\nl = [1, 2]\nfor x, y in ((a, 1), l): l[0] = 2\nlaunch(a)",
+        "launch(a)\nl = [1, [2, 3]]\nfor x, (y, z) in ((a, (1, 2)), l): l[1] = a[:2]\nlaunch(a)",
+    ),
+    "a loop over a zip of tuples": (
+        4,
+        "for (x, k), y in zip(((a, 1.0), (a[1:], 2.0)), [m, m]): launch(x, k); launch(y[0])",
+        "for (x, k), y in zip((a[:2], a[2:4]), [m, m]): launch(a); print(x, k)",
+    ),
+    "several names at once": (
+        2,
+        "launch(a); (x, y), z = (a, m), 1; launch(x)",
+        "launch(a); (x, y), z = a[:2], 1; launch(a)",
+    ),
+    "several names at once, of a list that changes before": (
+        2,
+        "l = [(1, 2), 3]\nlaunch(a); ((x, y), z), w = (l[0], l[1]), l.append(1); launch(a)",
+        "l = [(1, 2), a[:2]]\nlaunch(a); ((x, y), z), w = l, l.reverse(); launch(a); print(x, y)",
+    ),
+    "an item of a list that changes before": (
+        2,
+        "l = [o, o]\nlaunch(a); x = l[0].n, l.reverse(); launch(a)",
+        "class P:\n    n = property(lambda self: float(a[0]))\nl = [o, P()]\nlaunch(a); x = l.reverse(), l[0].n; launch(a)",
+    ),
+    "a length that changes before": (
+        2,
+        "l = [1]\nlaunch(a); x = [o, o][len(l)].n, l.append(1); launch(a)",
+        "class P:\n    n = property(lambda self: float(a[0]))\nl = []\nlaunch(a); x = l.append(1), [o, P()][len(l)].n; launch(a)",
+    ),
+    "a length as a subscript": (
+        2,
+        "d = {3: a}\nlaunch(a); x = d[len([1, 2, 3])]; launch(x)",
+        "d = {3: a}\nlaunch(a); x = d[len(d) + int(a[0] > 0) + 1]; launch(a)",
+    ),
+    "a number as a subscript": (
+        2,
+        "l, d = [a, a], {1: a}\nlaunch(a); x = l[int(1.5)]; y = d[int(1.5)]; launch(a)",
+        "class K(int):\n    __hash__ = int.__hash__\n    def __eq__(self, other): print(a); return int(self) == other\nd = {K(1): a}\nlaunch(a); y = d[int(1.5)]; launch(a)",
+    ),
+    "a variable of a function around": (
+        2,
+        "def f(a):\n    def g(): return a\n    def h():\n        launch(a)\n        x = g()\n        launch(x)\n    h()\nf(a)",
+        "def f(a):\n    def g(): return 2 * a\n    def h():\n        launch(a)\n        x = g()\n        launch(a)\n    h()\nf(a)",
+    ),
+    "a name whose value may run code, beside one without": (
+        2,
+        "def f(n):\n    x = [n]\n    launch(a); x, y = n, n; launch(a)\nf(1)",
+        "class D(list):\n    __del__ = lambda self: print(a)\ndef f(n):\n    x = D()\n    if n: launch(a)\n    x, y = n, n; launch(a)\nf(1)",
+    ),
+    "a division by a function's parameter": (
+        2,
+        "pk.parallel_for(6, turned, a=a, n=2); launch(a)",
+        "try: pk.parallel_for(6, turned, a=a, n=0); launch(a)\nexcept ZeroDivisionError: print('divided')",
+    ),
+    "a division by a function's parameter that is an element": (
+        2,
+        "pk.parallel_for(6, turned, a=a, n=2); launch(a)",
+        "pk.parallel_for(4, turned_by, a=a, k=k); launch(a)",
     ),
     "a handler": (
         2,
