@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from pyfuser import pipeline
 from pyfuser.engine.store.store import STORE
@@ -38,6 +39,10 @@ from pyfuser.trace.reason import SYNC
 from pyfuser.trace.tracer import Tracer
 from pyfuser.transform.fuse import Form, merged
 from pyfuser.transform.kernel import Kernel
+
+# How long examples take to make is the machine's: a collection of garbage under a sanitizer, too.
+settings.register_profile("pyfuser", suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("pyfuser")
 
 
 def _verified(each: pipeline.KernelPass, kernel: Kernel) -> Kernel:
