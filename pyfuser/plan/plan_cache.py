@@ -137,13 +137,14 @@ def _alike(trace: TraceShape, capabilities: Capabilities) -> tuple[DependenceGra
         return plan_anew(trace, capabilities)
     from pyfuser.analysis.dependences import dependences
     from pyfuser.plan.cost_model import machine_for
+    from pyfuser.plan.partition import partition
 
     graph = dependences(trace)
     key = _rounded_structure(trace), capabilities, machine_for(trace)
     found = ALIKE.used(key)
     if found is not None and found[0] == graph:
         return graph, found[1]
-    graph, plan = plan_anew(trace, capabilities)
+    plan = partition(trace, graph, capabilities)
     if not plan.sweeps:
         ALIKE.keep(key, (graph, plan))
     return graph, plan
