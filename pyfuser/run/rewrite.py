@@ -179,6 +179,8 @@ class _Rewriter:
         guard = [] if rule.before is When.INSIDE else [self._guard(node, scope)]
         if self._inside(node, scope) and isinstance(node, (ast.Assign, ast.AnnAssign)):
             guard.append(_old_values(node, scope))
+        if isinstance(node, ast.Assign):
+            node.targets = [_at(target, _with_data_lent(target)) for target in node.targets]
         return [*guard, node]
 
     def _inside(self, node: ast.stmt, scope: Scope) -> bool:
@@ -362,6 +364,24 @@ def _through_a_name(node: ast.For, scope: Scope) -> Scope:
     node.body[:0] = [_at(node.target, part) for part in (assignment, gone)]
     node.target = _at(node.target, ast.Name(_ITEM, ast.Store()))
     return replace(scope, names=scope.names | {_ITEM})
+
+
+def _with_data_lent(target: ast.expr) -> ast.expr:
+    """A target with `v.data[key]` as one whose array nobody keeps; see `lent.lent`."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        made = copy(target)
+        made.elts = list(map(_with_data_lent, target.elts))
+        return made
+    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Attribute):
+        if target.value.attr != "data":
+            return target
+        made_of, attribute = copy(target), copy(target.value)
+        attribute.value = _at(
+            attribute.value, ast.Call(_name("__pyfuser_lent__"), [attribute.value], [])
+        )
+        made_of.value = attribute
+        return made_of
+    return target
 
 
 def _name(name: str) -> ast.expr:

@@ -35,7 +35,7 @@ OPERATORS = (
     "{{'k': {}}}", "{{1: {}}}[1]", "({})[0]", "({}).n", "({}).a", "({},)[0]", "sorted([{}], key=str)", "(z := {})", "max({}, 1)", "print({})", "l.append({})",
 )  # fmt: skip
 STATEMENTS = (
-    "launch(a)", "launch(a)", "launch(a, 0.5)", "launch(a[1:])", "launch(o.a)", "launch(v)", "launch(x)", "launch(s.a); launch(d['a'])", "launch(t.x); launch(l[0])",
+    "v.data[1] = v.data[:2] = 3.0", "launch(a)", "launch(a)", "launch(a, 0.5)", "launch(a[1:])", "launch(o.a)", "launch(v)", "launch(x)", "launch(s.a); launch(d['a'])", "launch(t.x); launch(l[0])",
     "o.step()", "o.step(0.5)", "o.fused()", "both(a, v)", "x = both(a, v)", "y = deep(a)", "deep(a, 2)", "x = o.get()", "y = a[1:]", "x = a", "x = o.n + 1", "o.n += 1", "swap()",
     "pk.parallel_for(pk.RangePolicy(0, 4), add, a=a, s=0.5)", "pk.parallel_for(4, copy, b=v, a=a)", "pk.parallel_for('label', 4, divide, a=a, k=k, n=o.n)",
     "x = {e}", "y = {e}", "x = {e}", "y = {e}", "x, y = {e}, {e}", "x = y = {e}", "print({e})", "{e}", "{e}", "a[0] = {e}", "o.s = {e}", "o.a[1] += 1.0", "d['n'] = {e}", "l[0] = a",

@@ -261,6 +261,26 @@ CASES: dict[str, tuple[int, str, str]] = {
         "pk.parallel_for(6, turned, a=a, n=2); launch(a)",
         "pk.parallel_for(4, turned_by, a=a, k=k); launch(a)",
     ),
+    "the array of an assignment": (
+        2,
+        "v = pk.View([4], pk.double); v.data[:] = 1.0\n[launch(v) for _ in range(2)]\nprint(v[0])",
+        "v = pk.View([4], pk.double); w = v.data; w[:] = 1.0\n[launch(v) for _ in range(2)]\nprint(w)",
+    ),
+    "arrays of several targets": (
+        2,
+        "v = u = pk.View([4], pk.double)\n(v.data[0], [u.data[1:]]) = x = 1.0, [[2, 3, 4]]\n[launch(v) for _ in range(2)]\nprint(v[0], v[3], x)",
+        "v = pk.View([4], pk.double); v.data[:] += 1.0\n[launch(v) for _ in range(2)]\nprint(v[0])",
+    ),
+    "the array of an assignment that fails": (
+        2,
+        "v = pk.View([4], pk.double)\ntry: v.data[:] = [1, 2]\nexcept ValueError as e: print(e)\n[launch(v) for _ in range(2)]\nprint(v[0])",
+        "v = pk.View([4], pk.double)\ntry: v.data[v.data > 0] = [1, 2]\nexcept ValueError as e: print(e)\n[launch(v) for _ in range(2)]\nprint(v[0])",
+    ),
+    "an object whose data is set": (
+        2,
+        "class Has: pass\nh = Has(); h.data = {}; h.data['k'] = 2\nlaunch(a); launch(a)\nprint(h.data)",
+        "class Has: pass\nh = Has(); h.data = a; launch(a); h.data[0] = 2\nlaunch(a)\nprint(h.data)",
+    ),
     "a handler": (
         2,
         "launch(a)\ntry: pass\nexcept ValueError: pass\nlaunch(a)",
