@@ -136,6 +136,7 @@ PLAN_STEPS = (
     Step("tallies", "NumPy's `histogram` with bins of one width is recorded"),
     Step("keep-rows", "NumPy's calls on arrays that are rolled have as many axes as the rolls"),
     Step("guarded-selections", "NumPy's `x[m] = f(x[m])` is computed in place, nothing gathered"),
+    Step("following", "sums that always follow a trace run with it"),
     Step("postpone", "work arrays that the next step overwrites unread are not stored"),
     Step("turns", "tiny calls of a steady loop run at once where recording them was slower"),
     Step("lone-calls", "tiny calls that are all of a flush, again and again, run at once"),

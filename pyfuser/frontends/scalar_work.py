@@ -50,7 +50,8 @@ _EXACT = 1 << 53  # integers up to this are doubles
 
 def record(op: str, *operands: Any) -> Future | None:
     """A Future of `left op right`, or of minus one operand; None if it is to be read instead."""
-    if TRACER.watch is None and TRACER._bytes < LARGE:
+    captures = TRACER.watch is not None and TRACER.watch.captures
+    if not captures and TRACER._bytes < LARGE:
         return None
     arguments = tuple([a for a in map(_operand, operands) if a is not None])
     if len(arguments) < len(operands):

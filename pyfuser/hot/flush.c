@@ -10,7 +10,7 @@ static struct {
     PyObject *Replay, *Flush, *Ran;
     PyObject *flush, *listening, *resume, *settle, *partial, *package;
     PyObject *name, *logging, *no_calls, *copied, *look_at;
-    Py_ssize_t given, left, prepared, program, ran_gate;
+    Py_ssize_t following, given, left, prepared, program, ran_gate;
     Py_ssize_t function;
     struct { Py_ssize_t at, code, copied, made, program, why; } note;
     Py_ssize_t limit;
@@ -34,7 +34,7 @@ PyObject *bind_flush(PyObject *module, PyObject *args)
         !PyArg_ParseTuple(functions, "OOOOO", &F.flush, &F.listening, &F.resume, &F.settle, &F.partial))
         return NULL;
     PyObject *tracer = (PyObject *)Py_TYPE(R.tracer);
-    if (place(F.Replay, "given", &F.given) < 0 || place(F.Replay, "left", &F.left) < 0 ||
+    if (place(F.Replay, "following", &F.following) < 0 || place(F.Replay, "given", &F.given) < 0 || place(F.Replay, "left", &F.left) < 0 ||
         place(F.Replay, "prepared", &F.prepared) < 0 ||
         place(F.Replay, "program", &F.program) < 0 || place(F.Ran, "gate", &F.ran_gate) < 0 ||
         place(tracer, "flush_function", &F.function) < 0 ||
@@ -150,7 +150,7 @@ static PyObject *find(PyObject *calls)
     Py_XDECREF(facts);
     if (replay != NULL) {
         PyObject *given = SLOT(replay, F.given);
-        int fine = (PyObject *)Py_TYPE(replay) == F.Replay && Py_TYPE(SLOT(replay, F.prepared)) == &PreparedType &&
+        int fine = (PyObject *)Py_TYPE(replay) == F.Replay && SLOT(replay, F.following) == Py_None && Py_TYPE(SLOT(replay, F.prepared)) == &PreparedType &&
                    is_on_device((Prepared *)SLOT(replay, F.prepared)) == devices_in_use() &&
                    PyDict_GetItemWithError(F.programs, given) == SLOT(replay, F.program);
         long long left = fine ? PyLong_AsLongLong(SLOT(replay, F.left)) : 0;  /* until a referee is asked */

@@ -189,7 +189,7 @@ PyMODINIT_FUNC PyInit__hot(void)
     Py_XDECREF(capsule);
     if (added < 0 || PyModule_AddType(module, &PreparedType) < 0 || PyModule_AddType(module, &DispatcherType) < 0 ||
         PyModule_AddType(module, &SiteType) < 0 || PyModule_AddType(module, &CapturedType) < 0 ||
-        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddType(module, &BlockType) < 0 || PyModule_AddType(module, &ExportType) < 0 || PyModule_AddType(module, &InitType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 26) < 0) {
+        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddType(module, &BlockType) < 0 || PyModule_AddType(module, &ExportType) < 0 || PyModule_AddType(module, &InitType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 27) < 0) {
         Py_DECREF(module);
         return NULL;
     }

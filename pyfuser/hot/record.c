@@ -213,7 +213,9 @@ static int is_raw(PyObject *value)
 static int is_direct(const Dispatcher *self, const Site *site, double iterations, PyObject *const *values, int careful)
 {
     const char pattern = *(char *)PyUnicode_DATA(self->pattern);
-    if (careful && pattern != 'f') return 1;  /* `careful.record`: numbers, and arrays that nobody looks after */
+    /* `careful.record`: numbers, and arrays that nobody looks after. Others may run with a sum that takes long
+       (`runtime.following`): Python sees to it. */
+    if (careful && pattern != 'f') return iterations <= LIGHT;
     for (Py_ssize_t n = 0; careful && !self->watched && n < site->count; n++)
         if (is_raw(values[n])) return 1;
     return iterations <= LIGHT && take_spare(site->workunit, iterations);

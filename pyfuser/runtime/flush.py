@@ -36,9 +36,10 @@ from pyfuser.trace.shape import TraceShape, shape_of
 from pyfuser.trace.tracer import Tracer
 
 if TYPE_CHECKING:
-    from pyfuser.runtime import building, isolate, tune
+    from pyfuser.runtime import building, following, isolate, tune
 else:
     building = lazily("pyfuser.runtime.building")
+    following = lazily("pyfuser.runtime.following")
     isolate = lazily("pyfuser.runtime.isolate")
     tune = lazily("pyfuser.runtime.tune")
 
@@ -89,17 +90,24 @@ def _run_behind(settled: postpone.Settled, tracer: Tracer) -> bool:
     return True
 
 
-def _run(recorded: list[Call], tracer: Tracer) -> None:
-    """Run calls by the program of their trace, which is made if there is none."""
+def _run(recorded: list[Call], tracer: Tracer, followed: bool = False) -> None:
+    """Run calls by the program of their trace, which is made if there is none.
+
+    followed: the last ones are those that `runtime.following` expects.
+    """
     calls, looked = _looked_for(recorded, tracer)
     if looked is None:
         apart(calls, tracer)
         return
     if looked.known is not None:
         postpone.account_of(looked.known)
+        if not followed and _run_with_followers(looked.known, calls, tracer):
+            return
     key, known = looked.key, replay.found(looked, calls)
     if known is not None:
         _run_known(known, calls, tracer, recorded)
+        if not followed and known.following is not None:
+            following.learn(known, calls, tracer)
         if len(recorded) == 1:
             SESSION.budget.by_itself(recorded[0])
         return
@@ -125,6 +133,31 @@ def _run(recorded: list[Call], tracer: Tracer) -> None:
     if program.referee is not None:
         tune.tuned_on(trace, program)
     replay.keep(key, SESSION.programs.get(trace, program), calls)
+
+
+def _run_with_followers(known: replay.Replay, calls: list[Call], tracer: Tracer) -> bool:
+    """Run calls and the sums that always follow them, if any do."""
+    if known.following is None:
+        return False
+    held = following.calls_after(known, calls, tracer)
+    more = [call for _, call in held]
+    if not more or not tracer.exchange(calls, [*calls, *more]):
+        return False
+    following.expect(held, tracer)
+    try:
+        _run([*calls, *more], tracer, followed=True)
+    except FAILURES:  # of which the program may never call one
+        known.following = None
+        tracer.remove(more)
+        if not tracer.calls:
+            raise
+        _run(list(tracer.calls), tracer)
+    except BaseException:  # Ctrl-C, or a signal handler has run some of them
+        tracer.remove(more)
+        raise
+    else:
+        following.hold(tracer)
+    return True
 
 
 def _run_known(

@@ -18,11 +18,13 @@ from pyfuser.runtime.program import Program
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.extension import HOT
+from pyfuser.support.passes import left_out
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import Call
 from pyfuser.trace.images import USE
 from pyfuser.trace.key import Key, key_of
 from pyfuser.trace.shape import TraceShape
+from pyfuser.tuning.thresholds import NOW
 
 MISSING: Any = object()
 
@@ -46,10 +48,11 @@ class Replay:
     given: the shape of their trace. held: keeps what the key names by id() alive. prepared: its
     launches, compiled, from the second flush on; None if Python runs them. left: flushes before the
     program's referee is asked again, what else runs; FOREVER: it has none. account: what
-    `runtime.postpone` knows of it.
+    `runtime.postpone` knows of it. following: what `runtime.following` does; False: nothing yet;
+    None: nothing follows, or it ends too soon to be worth a look.
     """
 
-    __slots__ = ("account", "given", "held", "left", "prepared", "program")
+    __slots__ = ("account", "following", "given", "held", "left", "prepared", "program")
 
     def __init__(self, program: Program, calls: Sequence[Call], left: int) -> None:
         self.program = program
@@ -58,6 +61,8 @@ class Replay:
         self.held = tuple([(call.workunit, call.space) for call in calls])
         self.prepared: Any = MISSING
         self.account: Any = None
+        long = program.seconds >= NOW.running.long and calls[-1].result is not None
+        self.following: Any = False if long and not left_out("following") else None
 
     @property
     def settled(self) -> bool:

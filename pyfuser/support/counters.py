@@ -18,7 +18,8 @@ class Counters:
     for which others ran, of which each does what many do (see `runtime.roll`). replays: how
     many flushes found what they run without a look at the shape of their trace, and misses: how
     many did not, by the reason (see `runtime.replay`). postponed: calls that ran without storing
-    what nobody may read (see `runtime.postpone`). compiled: whether the extension runs
+    what nobody may read (see `runtime.postpone`). early: sums that had run with what they follow
+    when they were called (see `runtime.following`). compiled: whether the extension runs
     (docs/hot.md).
     """
 
@@ -40,6 +41,7 @@ class Counters:
     replays: int = 0
     misses: dict[str, int] = field(default_factory=dict)
     postponed: int = 0
+    early: int = 0
     compiled: bool = HOT is not None
 
     def reset(self) -> None:

@@ -12,7 +12,7 @@ from pyfuser.support.settings import SETTINGS
 Owner = TypeVar("Owner")
 Initializer = TypeVar("Initializer", bound=Callable[..., None])
 
-INTERFACE = 26
+INTERFACE = 27
 """Of the extension that fits this source: raised whenever either side changes what they share."""
 
 NUMPY_INTERFACE = 13

@@ -34,7 +34,15 @@ MAX_BYTES_KEPT = 1 << 30  # of memory that nothing but the trace keeps alive
 
 
 class Watch(Protocol):
-    """Looks at all that a function does with calls and memory; see `frontends.embedded.capture`."""
+    """Looks at all that a program does with calls and memory.
+
+    captures: a function is captured (`frontends.embedded.capture`); or see `runtime.following`.
+    """
+
+    captures: bool
+
+    def served(self, call: Call) -> Future | None:
+        """The result of a reduction that is about to be recorded, if it is there by now."""
 
     def recorded(self, call: Call) -> None:
         """A call is about to be recorded, or to run alone: its arguments may be replaced."""
@@ -47,6 +55,13 @@ class Watch(Protocol):
 
     def interrupted(self, why: Reason) -> None:
         """What is recorded is about to run."""
+
+
+class Watched(list[Call]):
+    """Pending calls while each use of memory is to be seen: who touches any asks if there are."""
+
+    def __bool__(self) -> bool:
+        return True
 
 
 class Tracer:
@@ -113,7 +128,9 @@ class Tracer:
                 self.flush(reason.FULL)
 
     def remove(self, done: list[Call], made: Mapping[int, Again] = _NONE) -> None:
-        """Forget calls that have run, or that are dropped; `calls` is another list afterwards.
+        """Forget calls that have run, or that are dropped.
+
+        `calls` is another list afterwards, unless it is watched.
 
         made: by id() of some of them what has their place.
         """
@@ -123,11 +140,18 @@ class Tracer:
             self._count_all(made[key].arguments)
         while True:
             calls = self.calls
-            size = len(calls)
-            found = [call for call in calls[:size] if id(call) in gone]
-            here = [made.get(id(call), call) for call in calls[:size]]
+            before = calls[:]
+            size = len(before)
+            found = [call for call in before if id(call) in gone]
+            here = [made.get(id(call), call) for call in before]
             kept = [call for call in here if id(call) not in gone]
-            if self.calls is calls:  # no signal handler can come in between this and the next line
+            if type(calls) is Watched:
+                if self.calls is calls and calls[:size] == before:  # as below
+                    calls[:size] = kept
+                    break
+            elif (
+                self.calls is calls
+            ):  # no signal handler can come in between this and the next line
                 self.calls = [*kept, *calls[size:]]
                 break
         sooner = counted - set(map(id, found))  # in a handler

@@ -21,7 +21,13 @@ MIRRORS = {
     "ir": ("ir/", "plan/"),
     "nest": ("nest/", "codegen/"),
     "plan": ("plan/", "soundness/"),
-    "runtime": ("test_arbitration.py", "test_eager_integers.py", "test_rivals.py", "soundness/"),
+    "runtime": (
+        "test_following.py",
+        "test_arbitration.py",
+        "test_eager_integers.py",
+        "test_rivals.py",
+        "soundness/",
+    ),
     "trace": ("trace/", "transform/", "soundness/"),
     "transform": ("transform/", "soundness/"),
 }

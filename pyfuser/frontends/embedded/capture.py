@@ -186,7 +186,7 @@ class Capture(_Base):
 
     def slow(self, *args: Any, **kwargs: Any) -> Any:
         """A call that the extension does not know."""
-        if TRACER.watch is not None:  # of a step that calls this one
+        if TRACER.watch is not None and TRACER.watch.captures:  # of a step that calls this one
             return self._function(*args, **kwargs)
         if not modes.traced(True):
             return self._function(*args, **kwargs)

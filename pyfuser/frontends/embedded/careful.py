@@ -28,6 +28,9 @@ from pyfuser.trace.shape import shape_of
 
 LARGE = 1 << 26  # bytes of a View that there may be too little memory for
 
+LIGHT = 1 << 18
+"""Iterations, as in `hot/record.c`, above which others may run with a sum (`runtime.following`)."""
+
 _other_threads: Callable[[], int] = _thread._count  # Python's, but the main one
 
 #: By file and line, how many calls ran at once and alone; empty unless a report wants it.
@@ -46,7 +49,8 @@ def record(binding: Binding, call: Call, watched: bool) -> tuple[bool, Any]:
         _refuse_mistakes(call)
         TRACER.record(call)
         return True, None
-    if TRACER.calls or SETTINGS.check or SETTINGS.verify:
+    long = call.result is not None and call.space.size > LIGHT
+    if TRACER.calls or long or SETTINGS.check or SETTINGS.verify:
         TRACER.record(call)
         TRACER.flush(seen(call))
         return True, None if call.result is None else call.result.result()

@@ -60,6 +60,8 @@ class Watch:
     places of numbers that it looked at.
     """
 
+    captures = True
+
     def __init__(self, values: Sequence[Any]) -> None:
         self.refusal: Refusal | None = None
         self.calls: list[Call] = []
@@ -134,6 +136,9 @@ class Watch:
             TRACER.calls = list(TRACER.calls)
 
     # ------------------------------------------------------------------- what happens
+
+    def served(self, call: Call) -> None:
+        return None
 
     def recorded(self, call: Call) -> None:
         self.sources.append(tuple(map(self._source, call.arguments)))
