@@ -10,7 +10,7 @@ finds out nothing of it.
 What may be held is a law: a held sum is that of a call made now. Until then every use of memory and
 each call is seen (`trace.tracer.Watch`), and what is held goes with the first one that could make a
 difference. Only Views whose memory no array reaches are read, and only by workunits that can
-neither fail nor write, loop for ever, nor look up where they read.
+neither fail nor print, write or look up where they read, nor loop as often as what they read says.
 """
 
 from __future__ import annotations
@@ -76,9 +76,8 @@ Source: TypeAlias = "_Of | _Part | _Number"
 class _Follower:
     """A call that comes next; arguments, spaces: where each may come from, by what came so far.
 
-    An int in `spaces` is the call of the trace that has the same. looked: what decides whether such
-    a call has mistakes, of those that have none. hits, misses: how often it was held, and asked for
-    or not.
+    An int in `spaces` is the call of the trace that has the same. known: the `_sizes` of those that
+    the program has made. hits, misses: how often it was held, and asked for or not.
     """
 
     __slots__ = (
@@ -126,6 +125,7 @@ class _Follower:
 
     @property
     def is_worth_it(self) -> bool:
+        """Whether it is asked for often enough: each miss is work for nothing."""
         return 4 * self.misses <= self.hits + 4
 
 
@@ -397,11 +397,12 @@ def _of(argument: Argument) -> Any:
 
 def _sources(argument: Argument, before: Sequence[Call]) -> frozenset[Source]:
     """All that an argument may come from."""
+    this = _of(argument)
     found: list[Source] = [
         _Of(n, place)
         for n, call in enumerate(before)
         for place, other in enumerate(call.arguments)
-        if _of(argument) == _of(other)
+        if this == _of(other)
     ]
     if type(argument) is Region:
         found.append(_Part(weakref.ref(argument.buffer), argument[1:]))

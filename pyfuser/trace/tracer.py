@@ -149,9 +149,7 @@ class Tracer:
                 if self.calls is calls and calls[:size] == before:  # as below
                     calls[:size] = kept
                     break
-            elif (
-                self.calls is calls
-            ):  # no signal handler can come in between this and the next line
+            elif self.calls is calls:  # no signal handler can come in between: nothing is called
                 self.calls = [*kept, *calls[size:]]
                 break
         sooner = counted - set(map(id, found))  # in a handler

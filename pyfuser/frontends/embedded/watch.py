@@ -19,6 +19,7 @@ from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future, plain
 from pyfuser.trace.memory import Buffer, Region
 from pyfuser.trace.reason import Reason
+from pyfuser.trace.tracer import Watched
 
 
 class Refusal(NamedTuple):
@@ -112,7 +113,7 @@ class Watch:
 
     def begin(self) -> None:
         """The function begins."""
-        TRACER.calls = _Watched()
+        TRACER.calls = Watched()
         TRACER.watch = self
 
     def end(self) -> None:
@@ -183,10 +184,3 @@ class Watch:
                     return Computed(place)
             return plain(argument)
         return argument
-
-
-class _Watched(list[Call]):
-    """The pending calls while a function is watched: whoever asks whether there are any asks us."""
-
-    def __bool__(self) -> bool:
-        return True
