@@ -7,6 +7,7 @@ imported it by name or wraps it in a cache, calls the mutant. Nothing on disk ch
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import math
 import os
@@ -32,6 +33,7 @@ Functions = dict[tuple[str, str, int], list[FunctionType]]
 TEST_LIMIT = 20  # seconds of the processor for one test: some mutants make endless loops
 MOST_MEMORY = 16 << 30
 TIME_LIMIT = 600.0  # seconds for one mutant, if that did not help
+MISPLACED = "no test ran against"
 _OPTIONS = ("-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist")
 
 
@@ -121,9 +123,17 @@ class Laboratory:
             signal.signal(signal.SIGVTALRM, previous)
 
     def judged(self, jobs: Sequence[Job], workers: int, patience: float) -> Iterator[Verdict]:
-        """Run for each mutant the tests known to kill or named so, others while patience lasts."""
+        """Run for each mutant the tests known to kill or named so, others while patience lasts.
+
+        Raises RuntimeError for a mutant that was not put in place.
+        """
+        for file in {job.mutant.law.file for job in jobs}:  # of some nobody has asked for yet
+            importlib.import_module(f"pyfuser.{file.removesuffix('.py').replace('/', '.')}")
+        self._functions = {**functions_of_the_product(), **self._functions}
         tasks = [partial(self._judge, job, patience) for job in jobs]
         for job, (killer, seconds) in zip(jobs, self._forked(tasks, workers), strict=True):
+            if killer.startswith(MISPLACED):
+                raise RuntimeError(killer)
             yield Verdict(job.mutant, killer, seconds)
 
     def sick(self, tests: Sequence[str]) -> str:
@@ -156,7 +166,10 @@ class Laboratory:
         return json.dumps({law: [test for _, test in sorted(found[law])] for law in found})
 
     def _judge(self, job: Job, patience: float) -> str:
-        replace_code(job.mutant, self._functions)
+        try:
+            replace_code(job.mutant, self._functions)
+        except ValueError as error:
+            return f"{MISPLACED} {job.mutant.name}: {error}"
         return self.first_failure(job.known) or self.first_failure(job.others, patience)
 
     def _forked(
