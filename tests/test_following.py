@@ -14,24 +14,30 @@ import pytest
 import pyfuser
 from pyfuser.analysis.unasked import may_run_unasked
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.runtime import following
+from pyfuser.ir.dtypes import DType
+from pyfuser.runtime import followers
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support import passes
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import KernelError
 from pyfuser.support.settings import SETTINGS
-from pyfuser.trace.memory import Allocation, Buffer, Handle, Unmade
+from pyfuser.trace.memory import Allocation, Buffer, Handle, Region, Unmade
 from pyfuser.tuning.thresholds import tuned
 from tests.sessions import fresh
 from tests.test_postpone_random import CREDITS
 
 N = 16
-TIMES = following.ROUNDS + 4
+TIMES = followers.ROUNDS + 4
 
 
 @pk.workunit
 def produce(i, y, x, a: float):
     y[i] = x[i] * a
+
+
+@pk.workunit
+def numbered(i, j, t, a: float):
+    t[i][j] = 10.0 * i + j + a
 
 
 @pk.workunit
@@ -371,13 +377,13 @@ class _Other:
 def test_whose_memory_it_may_be() -> None:
     handle, other = Handle(), _Other()
     mine, external, gone = (Allocation(8, handle) for _ in range(3))
-    assert following._is_ours(mine) and following._is_ours(Unmade(8, handle))
+    assert followers.is_ours(mine) and followers.is_ours(Unmade(8, handle))
     external.external = True
     gone._handle = weakref.ref(Handle())
-    assert not following._is_ours(external)
-    assert not following._is_ours(gone)
-    assert not following._is_ours(Allocation(8, other))  # type: ignore[arg-type]
-    assert not following._is_ours(Buffer.lend(np.zeros(8, np.uint8), handle))
+    assert not followers.is_ours(external)
+    assert not followers.is_ours(gone)
+    assert not followers.is_ours(Allocation(8, other))  # type: ignore[arg-type]
+    assert not followers.is_ours(Buffer.lend(np.zeros(8, np.uint8), handle))
 
 
 def test_which_calls_are_the_same() -> None:
@@ -392,7 +398,7 @@ def test_which_calls_are_the_same() -> None:
             pyfuser.discard()
         return call
 
-    same = following._is_same_call
+    same = followers.is_same_call
     assert same(calls(), calls())
     assert not same(calls(), calls(f=2.0))
     assert not same(calls(f=0.0), calls(f=-0.0))
@@ -632,3 +638,62 @@ def test_where_each_int_of_the_last_call_has_others_behind_it() -> None:
                 )
 
     assert _follows(world, moments) >= 3
+
+
+@pytest.mark.parametrize("fresh_table", [False, True])
+def test_sums_of_columns_run_with_that_of_the_first(fresh_table: bool) -> None:
+    """Where a trace reads tells of what comes: the columns after this one."""
+    table = pk.View([N, 4], pk.double)
+    launches = []
+    for n in range(TIMES + 2):
+        if fresh_table:
+            table = pk.View([N, 4], pk.double)
+        pk.parallel_for(pk.MDRangePolicy([0, 0], [N, 4]), numbered, t=table, a=float(n))
+        before = COUNTERS.launches
+        with pyfuser.fusing():
+            expected = [sum(10.0 * i + c + n for i in range(N)) for c in range(4)]
+            assert [
+                float(pk.parallel_reduce(N, total, y=table[:, c])) for c in range(4)
+            ] == expected
+        launches.append(COUNTERS.launches - before)
+    assert launches[-1] == 1
+
+
+def test_parts_of_memory_that_is_smaller_now() -> None:
+    """A part that was always read next is read no more where its memory has ended."""
+    read = []
+    for n in range(TIMES + 4):
+        size = 2 * N if n < TIMES + 2 else N + 1
+        with pyfuser.fusing():
+            view = pk.View([size], pk.double)
+            pk.parallel_for(N, produce, y=view, x=view, a=2.0)
+            before = COUNTERS.launches
+            assert float(pk.parallel_reduce(N, total, y=view[:N])) == 0.0
+            if size == 2 * N:
+                assert float(pk.parallel_reduce(N, total, y=view[N:])) == 0.0
+            read.append(COUNTERS.launches - before)
+    assert read[TIMES + 1] == 1
+
+
+def test_a_part_is_that_of_memory_as_large() -> None:
+    known = followers._In(0, 0, 8 * N, (8, (8,), (N - 1,), DType.FLOAT64))
+    for size, fits in ((8 * N, True), (8 * N - 8, False), (8 * N + 8, False)):
+        whole = Region(Unmade(size, Handle()), 0, (8,), (size // 8,), DType.FLOAT64)
+        assert (followers._part_of(whole, known) is not None) == fits
+
+
+def test_parts_that_move_on_are_not_waited_for() -> None:
+    """Sums of one part at a time, other parts each time, have the same behind them as ever."""
+    world = World()
+    long = pk.View([8 * followers.PARTS * 2], pk.double)
+
+    def moving(n: int) -> int:
+        part = long[8 * n : 8 * n + 8]
+        before = COUNTERS.early
+        with pyfuser.fusing():
+            pk.parallel_for(8, produce, y=part, x=world.x, a=float(n))
+            first = float(pk.parallel_reduce(8, total, y=part))
+            assert float(pk.parallel_reduce(8, times, y=part, f=2.0)) == 2.0 * first
+        return COUNTERS.early - before
+
+    assert [moving(n) for n in range(2 * followers.PARTS)][-1] == 1

@@ -36,6 +36,11 @@ def inside_total(i, acc: pk.Acc[pk.int64], x, k: int):
         acc += x[i]
 
 
+@pk.workunit
+def taken(i, y, x):
+    y[i] = x[i]
+
+
 class Sums(World):
     """A world whose steps end with sums, each of which is read before the next one is called."""
 
@@ -44,6 +49,19 @@ class Sums(World):
             mine, other = self.arrays[y], self.arrays[x]
             to, source = self.values[y], self.values[x]
             found: Any = None
+            if what in ("parts", "fresh"):
+                if what == "fresh":  # now and then of another size
+                    mine = pk.View([N - 3 * (a == 5)], pk.int64)
+                    pk.parallel_for(len(mine), taken, y=mine, x=self.arrays[y])
+                for n in range(0, N - 2, k):
+                    if n + 2 > len(mine):
+                        break
+                    part = mine[n : n + 2]
+                    assert int(pk.parallel_reduce(2, shifted, x=part, k=1)) == 2 + sum(
+                        self.values[y][n : n + 2].tolist()
+                    ), (what, y, k, n)
+                    if self.rng.random() < disturbed / 4:
+                        self.disturb()
             if what == "shifted":
                 found = pk.parallel_reduce(N, shifted, x=mine, k=k), int(to.sum()) + N * k
             elif what == "step":
@@ -66,7 +84,7 @@ class Sums(World):
                 self.disturb()
 
 
-KINDS = ("shifted", "shifted", "step", "shared", "shared", "first", "some")
+KINDS = ("shifted", "shifted", "step", "shared", "shared", "first", "some", "parts", "fresh")
 
 
 def run(seed: int) -> int:
