@@ -112,6 +112,14 @@ class Follower:
         return made if ours and _sizes(made) in self.known else None
 
     @property
+    def is_gone(self) -> bool:
+        """Whether it reads memory that is gone: what comes next is to be found out anew."""
+        return any(
+            all(isinstance(s, _Part) and s.buffer() is None for s in sources)
+            for sources in self.arguments
+        )
+
+    @property
     def is_worth_it(self) -> bool:
         """Whether it is asked for often enough: each miss is work for nothing."""
         return 4 * self.misses <= self.hits + 4
@@ -121,6 +129,10 @@ class Chain:
     """What follows a trace: the calls, after so many rounds in which they were looked for."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """As nothing has come yet."""
         self.rounds = 0
         self.followers: list[Follower] = []
 
@@ -163,6 +175,8 @@ class Following:
         """The calls that follow, as far as is known."""
         found: list[Follower] = []
         for chain in self.chains(calls):
+            if any(follower.is_gone for follower in chain.followers):
+                chain.forget()
             if chain.rounds < ROUNDS:
                 return []
             chain.followers = [f for f in chain.followers if f.is_worth_it]

@@ -170,7 +170,7 @@ class _Next:
         self._drop()
         if call.pattern == "reduce" and may_run_unasked(call.workunit):
             self._came(call)
-        else:
+        elif any(type(a) is Region for a in call.arguments):  # not `sum / n`
             self._end()
 
     def made(self, buffer: Buffer) -> None:
