@@ -26,6 +26,7 @@ from pyfuser.run import kept
 from pyfuser.run.checks import Checked, Variable, check_of, launches_last, touches_nothing
 from pyfuser.run.guards import SITES, Site, number_of
 from pyfuser.run.launchers import Launchers, is_accessor
+from pyfuser.run.lending import lending, lending_statement, lending_target
 from pyfuser.run.rules import UNKNOWN, When, rule_of
 from pyfuser.run.scopes import Function, Scope, names_bound, nodes_below
 from pyfuser.run.values import targets_of
@@ -170,7 +171,7 @@ class _Rewriter:
         if isinstance(node, ast.While):
             test = self._guard_expression(node, scope)
             self._inside(node, scope)
-            node.test = _at(node.test, ast.BoolOp(ast.Or(), [test, node.test]))
+            node.test = _at(node.test, ast.BoolOp(ast.Or(), [test, lending(node.test)]))
             return [node]
         if touches_nothing(node):
             return [node]
@@ -180,8 +181,8 @@ class _Rewriter:
         if self._inside(node, scope) and isinstance(node, (ast.Assign, ast.AnnAssign)):
             guard.append(_old_values(node, scope))
         if isinstance(node, ast.Assign):
-            node.targets = [_at(target, _with_data_lent(target)) for target in node.targets]
-        return [*guard, node]
+            node.targets = list(map(lending_target, node.targets))
+        return [*guard, lending_statement(node)]
 
     def _inside(self, node: ast.stmt, scope: Scope) -> bool:
         """Rewrite what stands below a statement: blocks, lambdas, and its last call.
@@ -364,24 +365,6 @@ def _through_a_name(node: ast.For, scope: Scope) -> Scope:
     node.body[:0] = [_at(node.target, part) for part in (assignment, gone)]
     node.target = _at(node.target, ast.Name(_ITEM, ast.Store()))
     return replace(scope, names=scope.names | {_ITEM})
-
-
-def _with_data_lent(target: ast.expr) -> ast.expr:
-    """A target with `v.data[key]` as one whose array nobody keeps; see `lent.lent`."""
-    if isinstance(target, (ast.Tuple, ast.List)):
-        made = copy(target)
-        made.elts = list(map(_with_data_lent, target.elts))
-        return made
-    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Attribute):
-        if target.value.attr != "data":
-            return target
-        made_of, attribute = copy(target), copy(target.value)
-        attribute.value = _at(
-            attribute.value, ast.Call(_name("__pyfuser_lent__"), [attribute.value], [])
-        )
-        made_of.value = attribute
-        return made_of
-    return target
 
 
 def _name(name: str) -> ast.expr:

@@ -167,10 +167,9 @@ class ViewMemory:
 
     def _lent(self) -> Array:
         """`data` for who lets go of it at once, and gives it to nobody."""
-        buffer = self._region.buffer
-        TRACER.flush_for(buffer, VIEW)
-        if USE.devices or buffer.external or self._array is not None:
+        if USE.devices or self._array is not None:
             return self.data
+        TRACER.flush_for(self._region.buffer, VIEW)
         return self._region.export()
 
     def _exported(self) -> Array:
