@@ -28,6 +28,7 @@ ATOMS = (
     "len(a)", "a.shape", "a.shape[0]", "a.T", "x", "y", "x", "y", "d['a']", "d['n']", "s.a", "s.n", "t.x", "t.y", "t[0]", "l[0]", "l[-1]", "nothing()", "identity(a)",
     "identity(o.n)", "box().a", "box(a).n", "deep(a)", "r()", "r.x", "r[0]", "lib.see(a)", "lib.call(launch, a)", "lib.Dying(a)", "np.zeros(4)",
     "np.zeros_like(a)", "a.sum()", "float(a[1])", "math.sqrt(4.0)", "pk.parallel_reduce(4, total, a=a)", "None", "launch", "Box", "shared",
+    "v.data", "v.data[0]", "v.data[1:]", "v.data.sum()", "np.array(v.data)", "v.data.T", "np.add(v.data, 1.0)",
 )  # fmt: skip
 OPERATORS = (
     "{} + {}", "{} * {}", "-{}", "not {}", "{} and {}", "{} or {}", "{} < {}", "{} == {}", "{} is {}", "{} in [{}]", "({}, {})", "[{}, {}]",
@@ -35,7 +36,7 @@ OPERATORS = (
     "{{'k': {}}}", "{{1: {}}}[1]", "({})[0]", "({}).n", "({}).a", "({},)[0]", "sorted([{}], key=str)", "(z := {})", "max({}, 1)", "print({})", "l.append({})",
 )  # fmt: skip
 STATEMENTS = (
-    "v.data[1] = v.data[:2] = 3.0", "launch(a)", "launch(a)", "launch(a, 0.5)", "launch(a[1:])", "launch(o.a)", "launch(v)", "launch(x)", "launch(s.a); launch(d['a'])", "launch(t.x); launch(l[0])",
+    "v.data[1] = v.data[:2] = 3.0", "v.data += 1.0", "v.data[1:] *= {e}", "x = v.data[lib.see(v.data)]", "launch(a)", "launch(a)", "launch(a, 0.5)", "launch(a[1:])", "launch(o.a)", "launch(v)", "launch(x)", "launch(s.a); launch(d['a'])", "launch(t.x); launch(l[0])",
     "o.step()", "o.step(0.5)", "o.fused()", "both(a, v)", "x = both(a, v)", "y = deep(a)", "deep(a, 2)", "x = o.get()", "y = a[1:]", "x = a", "x = o.n + 1", "o.n += 1", "swap()",
     "pk.parallel_for(pk.RangePolicy(0, 4), add, a=a, s=0.5)", "pk.parallel_for(4, copy, b=v, a=a)", "pk.parallel_for('label', 4, divide, a=a, k=k, n=o.n)",
     "x = {e}", "y = {e}", "x = {e}", "y = {e}", "x, y = {e}, {e}", "x = y = {e}", "print({e})", "{e}", "{e}", "a[0] = {e}", "o.s = {e}", "o.a[1] += 1.0", "d['n'] = {e}", "l[0] = a",
