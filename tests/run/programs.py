@@ -41,7 +41,7 @@ STATEMENTS = (
     "pk.parallel_for(pk.RangePolicy(0, 4), add, a=a, s=0.5)", "pk.parallel_for(4, copy, b=v, a=a)", "pk.parallel_for('label', 4, divide, a=a, k=k, n=o.n)",
     "x = {e}", "y = {e}", "x = {e}", "y = {e}", "x, y = {e}, {e}", "x = y = {e}", "print({e})", "{e}", "{e}", "a[0] = {e}", "o.s = {e}", "o.a[1] += 1.0", "d['n'] = {e}", "l[0] = a",
     "x += 1", "x: object = {e}", "assert a is not None, {e}", "del x; x = 1", "x = None", "y = lib.Dying(a)", "s.n = {e}", "shared = a", "k[1] = zero", "k[1] = 1",
-    "two({e}, {e})", "launch({e})", "identity({e})", "x, (y, _) = 1, a[:2]", "(x, y), z = (a, v), {e}", "(x, y), z = {e}, 1", "pairs[0] = {e}", "pairs.append((a, {e}))", "x = l[len(l) - 1]", "x = l[int(o.s)]",
+    "two({e}, {e})", "launch({e})", "identity({e})", "x, (y, _) = 1, a[:2]", "(x, y), z = (a, v), {e}", "(x, y), z = {e}, 1", "pairs[0] = {e}", "pairs[1:] = [(a, {e})]", "x = l[len(l) - 1]", "x = l[int(o.s)]",
     "x = [a, {e}][len(d) % 2]", "def f(p):\n    def g(): return p\n    launch(p); q = g(); launch(q); q, r = g(), 1\n    return q\nx = f(a)", "def f(p={e}): launch(a); return p\nx = f()", "x = [launch(a) for q in range(2)]",
 )  # fmt: skip
 BLOCKS = (
