@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import pyfuser
+from pyfuser.analysis.inside import elements_choose
 from pyfuser.analysis.unasked import may_run_unasked
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.ir.dtypes import DType
@@ -368,6 +369,8 @@ def test_which_workunits_may_run_unasked() -> None:
     assert not may_run_unasked(lowered(as_often_as_a_local, **y, **index))
     assert not may_run_unasked(lowered(as_often_as_a_float, **y, f=2.0))
     assert not may_run_unasked(lowered(as_often_as_one_that_changes, **y, **index, k=2))
+    assert not may_run_unasked(lowered(behind_an_element, **y, **index))
+    assert not may_run_unasked(lowered(in_local_memory, **y, k=2))
 
 
 class _Other:
@@ -697,3 +700,97 @@ def test_parts_that_move_on_are_not_waited_for() -> None:
         return COUNTERS.early - before
 
     assert [moving(n) for n in range(2 * followers.PARTS)][-1] == 1
+
+
+@pk.workunit
+def behind_an_element(i, acc: pk.Acc[pk.double], y, index):
+    acc += y[index[i] + 1]
+
+
+@pk.workunit
+def in_local_memory(i, acc: pk.Acc[pk.double], y, k: int):
+    c: List[pk.double] = [y[i], 1.0]  # noqa: F821
+    acc += c[i * k]
+
+
+@pk.workunit
+def at_a_number_of_elements(i, acc: pk.Acc[pk.double], y, x):
+    k: int = int(x[i] * 0.0)
+    acc += y[k]
+
+
+@pk.workunit
+def where_a_float_says(i, acc: pk.Acc[pk.double], y, f: float):
+    acc += y[i - int(f)]
+
+
+@pk.workunit
+def under_a_float(i, acc: pk.Acc[pk.double], y, f: float):
+    k: int = i
+    if f > 1.0:
+        k = 100000000
+    acc += y[k]
+
+
+@pk.workunit
+def where_an_element_allows(i, acc: pk.Acc[pk.double], y):
+    if y[i] > 1e9:
+        acc += y[i + 100000000]
+    acc += y[i]
+
+
+@pk.workunit
+def ahead(i, acc: pk.Acc[pk.double], y, k: int):
+    if i + k < 16:
+        acc += y[i + k]
+
+
+@pytest.mark.parametrize(
+    "unit, rest, runs",
+    [
+        (behind_an_element, ["index"], False),
+        (at_a_number_of_elements, ["x"], False),
+        (where_a_float_says, 0.5, False),
+        (under_a_float, 0.5, False),
+        (where_an_element_allows, None, False),
+        (ahead, 2, True),
+    ],
+)
+def test_sums_that_may_leave_their_views_when_nobody_asks(unit: Any, rest: Any, runs: bool) -> None:
+    """A program that asks only while the places are there must not fail before."""
+    world = World()
+    world.index.fill(0)
+    name = {int: "k", float: "f"}.get(type(rest))
+    more = {name: rest} if name else {each: vars(world)[each] for each in rest or ()}
+    found = _follows(world, lambda n: float(pk.parallel_reduce(N, unit, y=world.y, **more)))
+    assert (found > 0) == runs
+
+
+def test_where_elements_choose() -> None:
+    world = World()
+    assert elements_choose(lowered(gathers, y=world.y, at=world.index))
+    assert elements_choose(lowered(behind_an_element, y=world.y, index=world.index))
+    assert elements_choose(lowered(at_a_number_of_elements, y=world.y, x=world.x))
+    assert not elements_choose(lowered(where_an_element_allows, y=world.y))
+    assert not elements_choose(lowered(as_often_as_a_local, y=world.y, index=world.index))
+
+
+def test_which_calls_may_run_early() -> None:
+    world = World()
+
+    def call(unit: Any, space: Any = N, **arguments: Any) -> Any:
+        with pyfuser.fusing():
+            pk.parallel_reduce(space, unit, **arguments)
+            found = TRACER.calls[-1]
+            pyfuser.discard()
+        return found
+
+    assert followers.may_run_early(call(ahead, y=world.y, k=2))
+    assert followers.may_run_early(call(total, y=world.y[2:], space=N - 2))
+    assert not followers.may_run_early(call(ahead, y=world.y[4:], k=2))
+    assert not followers.may_run_early(call(where_a_float_says, y=world.y, f=0.0))
+    assert not followers.may_run_early(call(gathers, y=world.y, at=world.index))
+    with pyfuser.fusing():
+        pk.parallel_for(N, produce, y=world.y, x=world.x, a=1.0)
+        assert not followers.may_run_early(TRACER.calls[-1])
+        pyfuser.sync()

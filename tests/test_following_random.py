@@ -50,18 +50,7 @@ class Sums(World):
             to, source = self.values[y], self.values[x]
             found: Any = None
             if what in ("parts", "fresh"):
-                if what == "fresh":  # now and then of another size
-                    mine = pk.View([N - 3 * (a == 5)], pk.int64)
-                    pk.parallel_for(len(mine), taken, y=mine, x=self.arrays[y])
-                for n in range(0, N - 2, k):
-                    if n + 2 > len(mine):
-                        break
-                    part = mine[n : n + 2]
-                    assert int(pk.parallel_reduce(2, shifted, x=part, k=1)) == 2 + sum(
-                        self.values[y][n : n + 2].tolist()
-                    ), (what, y, k, n)
-                    if self.rng.random() < disturbed / 4:
-                        self.disturb()
+                self._parts(what, y, a, k, disturbed / 4)
             if what == "shifted":
                 found = pk.parallel_reduce(N, shifted, x=mine, k=k), int(to.sum()) + N * k
             elif what == "step":
@@ -80,6 +69,19 @@ class Sums(World):
                 )
             if found is not None:
                 assert int(found[0]) == found[1], (what, y, x, k)
+            if self.rng.random() < disturbed:
+                self.disturb()
+
+    def _parts(self, what: str, y: int, a: int, k: int, disturbed: float) -> None:
+        """Sums of parts that move on, of an array or of a new one, now and then of another size."""
+        size = N - 3 * (what == "fresh" and a == 5)
+        mine, values = pk.View([size], pk.int64), self.values[y].copy()
+        pk.parallel_for(size, taken, y=mine, x=self.arrays[y])
+        for n in range(0, size - 2, k):
+            if what == "parts":
+                mine, values = self.arrays[y], self.values[y]
+            found = int(pk.parallel_reduce(2, shifted, x=mine[n : n + 2], k=1))
+            assert found == 2 + sum(values[n : n + 2].tolist()), (what, y, k, n)
             if self.rng.random() < disturbed:
                 self.disturb()
 

@@ -18,6 +18,7 @@ from pyfuser.analysis.bounds import bounded_locals
 from pyfuser.analysis.divided import has_steps
 from pyfuser.analysis.guards import Guards, bounds, guarded_accesses
 from pyfuser.analysis.intervals import interval
+from pyfuser.ir.accesses import accesses
 from pyfuser.ir.canonical import MAX_WORKUNITS
 from pyfuser.ir.definitions import expand, stable_locals
 from pyfuser.ir.divisions import divisions, divisor_of
@@ -76,6 +77,15 @@ def subscripts_of(workunit: Workunit) -> Subscripts | None:
                 found[places[access.view], axis, index, guards] = None
     inner = any(isinstance(stmt, (Declare, For)) for stmt in statements(body))
     return Subscripts(workunit, tuple(found), stable, inner, tuple(divisors))
+
+
+@cached(MAX_WORKUNITS)
+# law: False
+def elements_choose(workunit: Workunit) -> bool:
+    """Whether elements of views decide where it accesses memory: then nothing is proved of that."""
+    body = workunit.body
+    chosen = _from_elements(body)
+    return any(_looks_up(index, chosen) for access in accesses(body) for index in access.indices)
 
 
 def _looks_up(expr: Expr, chosen: Set[Sym]) -> bool:

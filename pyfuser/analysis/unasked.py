@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyfuser.analysis.inside import elements_choose
 from pyfuser.analysis.outside import is_worth_a_walk
 from pyfuser.ir.divisions import scalar_divisors
 from pyfuser.ir.effects import effects, written_views
@@ -13,7 +14,10 @@ from pyfuser.support.caches import cached
 @cached(1024)
 # law: True
 def may_run_unasked(unit: Workunit) -> bool:
-    """Whether a reduction may run though the program does not ask for it: nobody can tell."""
+    """Whether a reduction may run though the program does not ask for it: nobody can tell.
+
+    Of calls that are `surely_inside` their views.
+    """
     divisors, divides = scalar_divisors(unit)
     return not (
         divisors
@@ -21,6 +25,7 @@ def may_run_unasked(unit: Workunit) -> bool:
         or effects(unit).output
         or written_views(unit)  # by atomics, too
         or is_worth_a_walk(unit)
+        or elements_choose(unit)
         or _may_take_long(unit)
     )
 

@@ -19,7 +19,7 @@ from pyfuser.frontends.embedded.dispatch import parallel_for, watched_for
 from pyfuser.run.checks import Check, Checked
 from pyfuser.run.endings import end_quietly
 from pyfuser.run.harmless import Moment
-from pyfuser.run.lent import lent, lent_to, parts
+from pyfuser.run.lent import lent, lent_to
 from pyfuser.run.values import ITERABLES, Targets, Touches, unpacks_quietly
 from pyfuser.run.watched import INNER_METHOD, OUTER, twin
 from pyfuser.runtime.session import SESSION, TRACER
@@ -249,7 +249,6 @@ NAMES = {
     "__pyfuser_before__": before,
     "__pyfuser_lent__": lent,
     "__pyfuser_lent_to__": lent_to,
-    "__pyfuser_parts__": parts,
     "__pyfuser_ends__": ends,
     "__pyfuser_unbound__": unbound,
     "__pyfuser_unbound_error__": NameError,

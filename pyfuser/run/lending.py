@@ -1,159 +1,218 @@
 """Where a program lets go of the array that a View hands out, by the syntax: see `lent`.
 
-The law: whatever gets the array is an operator, a function of NumPy's, or a method of an array,
-whose result shares no memory with it. `view.data is x` is none: each time it is another array.
+    np.array(view.data)  view.data.max()  view.data[0]  2.0 * view.data  view.data.shape
+
+The law: nothing but NumPy's own code gets the array, and what it gives shares no memory with it.
+So besides the array there are only numbers in such an expression, or arguments by a name (`axis=0`)
+that are evaluated later; an operand of another type might keep the array's address.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Iterator
 from copy import copy
 from operator import is_
 from typing import TypeVar
 
-LENT, LENT_TO, PARTS = "__pyfuser_lent__", "__pyfuser_lent_to__", "__pyfuser_parts__"
+LENT, LENT_TO, TOP = "__pyfuser_lent__", "__pyfuser_lent_to__", "__pyfuser_top__"
 
-_FACTS = frozenset({"shape", "dtype", "size", "ndim", "nbytes", "itemsize", "strides"})
+_FACTS = frozenset({"shape", "dtype", "size", "ndim", "nbytes", "itemsize"})
 """Attributes of arrays that are no arrays, ..."""
 
-_PARTS = frozenset({"T", "real", "imag", "reshape", "ravel", "transpose", "squeeze", "swapaxes"})
-"""... those, and methods, that give another array over the same memory, ..."""
-
 _NEW = """
-    sum mean min max std var any all prod ptp copy tolist item tobytes argmin argmax argsort dot
-    cumsum cumprod nonzero clip repeat trace searchsorted astype fill sort put
+    sum mean min max std var any all prod copy tolist item tobytes argmin argmax argsort cumsum
+    cumprod nonzero flatten fill sort astype
 """
 _METHODS = frozenset(_NEW.split())
-"""... and methods that give a new one."""
+"""... and methods that give no array over the same memory."""
 
-_RETURNED = frozenset({"out", "copy", "subok", "like", None})
-"""Arguments of functions that have them give back what they got."""
+_NAMED = frozenset({"axis", "dtype", "keepdims", "ddof", "kind"})
+"""Arguments by name that are no place for a result."""
 
 T = TypeVar("T", bound=ast.AST)
 
 
-def lending(e: ast.expr, gone: bool = False) -> ast.expr:
-    """An expression whose Views lend what nobody keeps.
+class Lending:
+    """Rewrites the expressions of one module, all of whose nodes it is given.
 
-    gone: who gets its value lets go of it. What changes is a copy.
+    Names that nothing in the module gives another meaning are looked up twice: `np`, and Python's.
     """
-    if isinstance(e, ast.Attribute):
-        if e.attr == "data" and gone:
-            return _changed(e, value=_call(e, LENT, lending(e.value)))
-        return _changed(e, value=lending(e.value, e.attr in _FACTS or (gone and e.attr in _PARTS)))
-    if isinstance(e, ast.Subscript):
-        if isinstance(e.ctx, ast.Load) and _hands_out(e.value) and not gone:
-            assert isinstance(e.value, ast.Attribute)
-            array = _call(e.value, PARTS, lending(e.value.value))
-            return _changed(e, value=array, slice=lending(e.slice))
-        return _changed(e, value=lending(e.value, gone), slice=lending(e.slice))
-    if isinstance(e, ast.BinOp):
-        return _changed(e, left=lending(e.left, True), right=lending(e.right, True))
-    if isinstance(e, ast.UnaryOp):
-        return _changed(e, operand=lending(e.operand, True))
-    if isinstance(e, ast.Compare):
-        plain = not any(isinstance(op, (ast.Is, ast.IsNot)) for op in e.ops)
-        there = [lending(each, plain) for each in e.comparators]
-        return _changed(e, left=lending(e.left, plain), comparators=there)
-    if isinstance(e, ast.Call):
-        return _called(e, gone)
-    if isinstance(e, ast.FormattedValue):
-        return _changed(e, value=lending(e.value, True))
-    parts = {n: lending(v) for n, v in ast.iter_fields(e) if isinstance(v, ast.expr)}
-    lists = {
-        name: [lending(part) if isinstance(part, ast.expr) else part for part in value]
-        for name, value in ast.iter_fields(e)
-        if isinstance(value, list)
-    }
-    return _changed(e, **parts, **lists)
+
+    def __init__(self, parts: Iterable[ast.AST]) -> None:
+        bound, imported = set[str](), set[str]()
+        for node in parts:
+            if isinstance(node, ast.alias):
+                continue
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                for alias in node.names:
+                    numpy = isinstance(node, ast.Import) and alias.name == "numpy"
+                    (imported if numpy else bound).add(alias.asname or alias.name.split(".")[0])
+            elif isinstance(node, ast.Attribute):  # as `np.array = ...`
+                if isinstance(node.value, ast.Name) and not isinstance(node.ctx, ast.Load):
+                    bound.add(node.value.id)
+            elif not isinstance(getattr(node, "ctx", None), ast.Load):
+                bound.update(_names(node))
+        self._numpy = imported - bound if "*" not in bound else set()
+        self._bound = bound | imported
+
+    def statement(self, node: ast.stmt) -> ast.stmt:
+        """A statement whose own expressions lend; what they stand in is changed."""
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, ast.expr) and name not in ("annotation", "target"):
+                setattr(node, name, self.expression(value))
+        if isinstance(node, ast.Assign):
+            node.targets = list(map(self._target, node.targets))
+        elif isinstance(node, ast.AugAssign) and _is_number(node.value):
+            target = node.target
+            if isinstance(target, ast.Attribute) and _hands_out(target):
+                node.target = self._lent(target)
+            elif isinstance(target, ast.Subscript):
+                changed = self._target(target)
+                assert isinstance(changed, ast.Subscript)
+                node.target = changed
+        return node
+
+    def expression(self, e: ast.expr) -> ast.expr:
+        """An expression whose Views lend what nobody keeps. What changes is a copy."""
+        match e:
+            case ast.Attribute(value=ast.Attribute() as array, attr=attr) if (
+                _hands_out(array) and attr in _FACTS
+            ):
+                return _changed(e, value=self._lent(array))
+            case ast.Subscript(value=ast.Attribute() as array, ctx=ast.Load()) if _hands_out(
+                array
+            ) and (rank := _places(e.slice)):
+                return _changed(e, value=self._lent(array, ast.Constant(rank)))
+            case ast.Call():
+                return self._called(e)
+            case ast.BinOp(left=array, right=number) if _hands_out(array) and _is_number(number):
+                return _changed(e, left=self._lent(array))
+            case ast.BinOp(left=number, right=array) if _hands_out(array) and _is_number(number):
+                return _changed(e, right=self._lent(array))
+            case ast.Compare(left=array, comparators=[number]) if (
+                _is_number(number) and _hands_out(array) and _compares(e.ops[0])
+            ):
+                return _changed(e, left=self._lent(array))
+            case ast.UnaryOp(op=ast.USub() | ast.Invert(), operand=array) if _hands_out(array):
+                return _changed(e, operand=self._lent(array))
+        return self._below(e)
+
+    def _below(self, e: T) -> T:
+        """The same with the expressions in it."""
+        parts: dict[str, object] = {}
+        for name, value in ast.iter_fields(e):
+            if isinstance(value, ast.expr):
+                parts[name] = self.expression(value)
+            elif isinstance(value, list):
+                parts[name] = [
+                    self.expression(part)
+                    if isinstance(part, ast.expr)
+                    else self._below(part)
+                    if isinstance(part, ast.keyword)
+                    else part
+                    for part in value
+                ]
+        return _changed(e, **parts)
+
+    def _target(self, e: ast.expr) -> ast.expr:
+        """A target whose Views lend the array that an assignment alone has."""
+        if isinstance(e, (ast.Tuple, ast.List)):
+            return _changed(e, elts=list(map(self._target, e.elts)))
+        if isinstance(e, ast.Subscript) and _hands_out(e.value):
+            return _changed(e, value=self._lent(e.value))
+        return e
+
+    def _called(self, e: ast.Call) -> ast.expr:
+        """A call of a method of the array, or of a function that gets nothing else."""
+        func = e.func
+        top = func if isinstance(func, ast.Call) and _is_top(func) else None
+        function = func if top is None else top.args[0]
+        made: ast.expr | None = None
+        if isinstance(function, ast.Attribute) and _hands_out(function.value):
+            if _gives_new(function.attr, e):
+                made = _changed(function, value=self._lent(function.value))
+        elif len(e.args) == 1 and self._is_known(function, e):
+            argument = e.args[0]
+            if _hands_out(argument):
+                return _changed(e, args=[self._lent(argument, to=function)])
+            if isinstance(argument, ast.Subscript) and _hands_out(argument.value):
+                lent = self._lent(argument.value, to=function)
+                return _changed(e, args=[_changed(argument, value=lent)])
+        if made is None:
+            return self._below(e)
+        return _changed(e, func=made if top is None else _changed(top, args=[made]))
+
+    # law: True
+    def _is_known(self, function: ast.expr, e: ast.Call) -> bool:
+        """Whether a function may be one of NumPy's or Python's; `lent_to` looks at it once more."""
+        if not all(keyword.arg in _NAMED for keyword in e.keywords):
+            return False
+        if isinstance(function, ast.Name):
+            return self._bound.isdisjoint({function.id, "*"})
+        place = function
+        while isinstance(place, ast.Attribute):
+            place = place.value
+        return isinstance(place, ast.Name) and place.id in self._numpy
+
+    def _lent(self, e: ast.expr, *rank: ast.expr, to: ast.expr | None = None) -> ast.Attribute:
+        """`view.data` of a View that lends it."""
+        assert isinstance(e, ast.Attribute)
+        view = self.expression(e.value)
+        function = ast.Name(LENT if to is None else LENT_TO, ast.Load())
+        given = [view, *rank] if to is None else [view, to]
+        call = ast.Call(function, given, [])
+        for node in (call, function, *rank):
+            ast.copy_location(node, e)
+        return _changed(e, value=call)
 
 
-def lending_target(e: ast.expr) -> ast.expr:
-    """A target whose Views lend the array that an assignment alone has."""
-    if isinstance(e, (ast.Tuple, ast.List)):
-        return _changed(e, elts=list(map(lending_target, e.elts)))
-    if isinstance(e, ast.Subscript) and _hands_out(e.value):
-        return _changed(e, value=lending(e.value, True))
-    return e
+# law: True
+def _gives_new(method: str, e: ast.Call) -> bool:
+    """Whether a method of an array gets numbers alone, and gives none that shares its memory."""
+    if method == "astype":
+        return len(e.args) == 1 and not e.keywords and not isinstance(e.args[0], ast.Starred)
+    plain = all(map(_is_number, e.args)) and all(keyword.arg in _NAMED for keyword in e.keywords)
+    return method in _METHODS and plain
 
 
-def lending_statement(node: ast.stmt) -> ast.stmt:
-    """A statement whose own expressions lend."""
-    for name, value in ast.iter_fields(node):
-        if not isinstance(value, ast.expr) or name == "annotation":
-            continue
-        if name != "target":
-            setattr(node, name, lending(value))
-        elif isinstance(node, ast.AugAssign):  # `view.data += x` assigns what the operator gave
-            lends = value.attr == "data" if isinstance(value, ast.Attribute) else False
-            node.target = lending(value, True) if lends else lending_target(value)  # type: ignore[assignment]
-    return node
+# law: True
+def _is_number(e: ast.expr) -> bool:
+    """Whether it is a number, written out."""
+    while isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.USub):
+        e = e.operand
+    return isinstance(e, ast.Constant) and type(e.value) in (int, float)
+
+
+# law: True
+def _compares(op: ast.cmpop) -> bool:
+    """Whether an operator asks for values; `is` asks for the array, which is another each time."""
+    return isinstance(op, (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE))
+
+
+# law: 99
+def _places(key: ast.expr) -> int:
+    """How many integers a subscript consists of; 0: of other things, too."""
+    parts = key.elts if isinstance(key, ast.Tuple) else [key]
+    return len(parts) if all(map(_is_number, parts)) else 0
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    """The names that a node gives another meaning, but for imports."""
+    for field in ("id", "arg", "name", "rest", "names"):
+        value = getattr(node, field, None)
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list):
+            yield from (name for name in value if isinstance(name, str))
 
 
 def _hands_out(e: ast.expr) -> bool:
     return isinstance(e, ast.Attribute) and e.attr == "data"
 
 
-def _called(e: ast.Call, gone: bool) -> ast.expr:
-    """A call of what is known to let go of the array it is of, or of its arguments."""
-    top = e.func if isinstance(e.func, ast.Call) and len(e.func.args) == 1 else None
-    function = e.func if top is None else top.args[0]  # of `__pyfuser_top__(function)(...)`
-    if isinstance(function, ast.Attribute):
-        new = _gives_new(function.attr, e) or (gone and function.attr in _PARTS)
-        made: ast.expr = _changed(function, value=lending(function.value, new))
-    else:
-        made = lending(function)
-    to = function if _is_known(function, e) else None
-    return _changed(
-        e,
-        func=made if top is None else _changed(top, args=[made]),
-        args=[_argument(each, to, len(e.args)) for each in e.args],
-        keywords=[_changed(k, value=lending(k.value)) for k in e.keywords],
-    )
-
-
-# law: True
-def _gives_new(method: str, e: ast.Call) -> bool:
-    """Whether a method of an array gives none that shares its memory."""
-    if method == "astype":
-        return len(e.args) == 1 and not e.keywords  # there is a `copy=False`
-    return method in _METHODS
-
-
-# law: True
-def _is_known(function: ast.expr, e: ast.Call) -> bool:
-    """Whether a function may be one that gives back none of these arguments: `lent_to` looks."""
-    if any(isinstance(each, ast.Starred) for each in e.args):
-        return False
-    if any(keyword.arg in _RETURNED for keyword in e.keywords):
-        return False
-    place = function
-    while isinstance(place, ast.Attribute):
-        place = place.value
-    return isinstance(place, ast.Name) and (place is function or place.id in ("np", "numpy"))
-
-
-def _argument(e: ast.expr, to: ast.expr | None, count: int) -> ast.expr:
-    """One of so many arguments of a function that may let go of it."""
-    if to is None:
-        return lending(e)
-    if isinstance(e, (ast.Tuple, ast.List)):
-        return _changed(e, elts=[_argument(each, to, count) for each in e.elts])
-    if isinstance(e, ast.Subscript) and _hands_out(e.value):
-        return _changed(e, value=_argument(e.value, to, count), slice=lending(e.slice))
-    if _hands_out(e):
-        assert isinstance(e, ast.Attribute)
-        view = _call(e, LENT_TO, lending(e.value), to, ast.Constant(count))
-        return _changed(e, value=view)
-    return lending(e)
-
-
-def _call(place: ast.AST, name: str, *arguments: ast.expr) -> ast.expr:
-    made = ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
-    for node in (made, made.func, *arguments):
-        if not hasattr(node, "lineno"):
-            ast.copy_location(node, place)
-    return made
+def _is_top(e: ast.Call) -> bool:
+    return isinstance(e.func, ast.Name) and e.func.id == TOP
 
 
 def _changed(node: T, **parts: object) -> T:

@@ -26,7 +26,7 @@ from pyfuser.run import kept
 from pyfuser.run.checks import Checked, Variable, check_of, launches_last, touches_nothing
 from pyfuser.run.guards import SITES, Site, number_of
 from pyfuser.run.launchers import Launchers, is_accessor
-from pyfuser.run.lending import lending, lending_statement, lending_target
+from pyfuser.run.lending import Lending
 from pyfuser.run.rules import UNKNOWN, When, rule_of
 from pyfuser.run.scopes import Function, Scope, names_bound, nodes_below
 from pyfuser.run.values import targets_of
@@ -125,6 +125,7 @@ class _Rewriter:
         self._module = module
         self.functions: dict[Place, bool] = {}
         self._launchers = Launchers(parts)
+        self._lending = Lending(parts)
         self._calls = 0  # rewritten so far: so one sees whether a block has any
         self._lambdas = _Lambdas(self, any(isinstance(part, ast.Lambda) for part in parts))
 
@@ -171,7 +172,9 @@ class _Rewriter:
         if isinstance(node, ast.While):
             test = self._guard_expression(node, scope)
             self._inside(node, scope)
-            node.test = _at(node.test, ast.BoolOp(ast.Or(), [test, lending(node.test)]))
+            node.test = _at(
+                node.test, ast.BoolOp(ast.Or(), [test, self._lending.expression(node.test)])
+            )
             return [node]
         if touches_nothing(node):
             return [node]
@@ -180,9 +183,7 @@ class _Rewriter:
         guard = [] if rule.before is When.INSIDE else [self._guard(node, scope)]
         if self._inside(node, scope) and isinstance(node, (ast.Assign, ast.AnnAssign)):
             guard.append(_old_values(node, scope))
-        if isinstance(node, ast.Assign):
-            node.targets = list(map(lending_target, node.targets))
-        return [*guard, lending_statement(node)]
+        return [*guard, self._lending.statement(node)]
 
     def _inside(self, node: ast.stmt, scope: Scope) -> bool:
         """Rewrite what stands below a statement: blocks, lambdas, and its last call.

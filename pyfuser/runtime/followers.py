@@ -8,6 +8,9 @@ from math import copysign
 from types import CodeType
 from typing import Any, NamedTuple, TypeAlias
 
+from pyfuser.analysis.inside import subscripts_of, surely_inside
+from pyfuser.analysis.structural import structural_scalars
+from pyfuser.analysis.unasked import may_run_unasked
 from pyfuser.trace.call import Argument, Call, Space
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Allocation, Buffer, Handle, Region, Unmade
@@ -259,6 +262,21 @@ def _found(sources: Iterable[Source], before: Sequence[Call]) -> Any:
         parts = [(s.buffer(), s.rest) for s in sources if isinstance(s, _Part)]
         found = next((Region(buffer, *rest) for buffer, rest in parts if buffer is not None), None)
     return found
+
+
+# law: True
+def may_run_early(call: Call) -> bool:
+    """Whether a reduction of such sizes and integers may run before the program calls it again."""
+    unit = call.workunit
+    if call.pattern != "reduce" or not may_run_unasked(unit):
+        return False
+    facts = [
+        a.shape if type(a) is Region else a if isinstance(a, int) else None for a in call.arguments
+    ]
+    subscripts = subscripts_of(unit)
+    return subscripts is not None and surely_inside(
+        subscripts, call.space, facts, structural_scalars(unit)
+    )
 
 
 # law: not None

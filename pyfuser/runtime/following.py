@@ -22,8 +22,15 @@ from itertools import dropwhile
 from types import FrameType
 from typing import Any
 
-from pyfuser.analysis.unasked import may_run_unasked
-from pyfuser.runtime.followers import MOST, ROUNDS, Chain, Follower, Following, is_same_call
+from pyfuser.runtime.followers import (
+    MOST,
+    ROUNDS,
+    Chain,
+    Follower,
+    Following,
+    is_same_call,
+    may_run_early,
+)
 from pyfuser.runtime.replay import Replay
 from pyfuser.support.counters import COUNTERS
 from pyfuser.trace import reason
@@ -168,7 +175,7 @@ class _Next:
 
     def recorded(self, call: Call) -> None:
         self._drop()
-        if call.pattern == "reduce" and may_run_unasked(call.workunit):
+        if may_run_early(call):
             self._came(call)
         elif any(type(a) is Region for a in call.arguments):  # not `sum / n`
             self._end()

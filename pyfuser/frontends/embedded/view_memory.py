@@ -169,6 +169,9 @@ class ViewMemory:
         """`data` for who lets go of it at once, and gives it to nobody."""
         if USE.devices or self._array is not None:
             return self.data
+        given = None if self._given is None else self._given()
+        if given is not None:  # the program has it, and may have made it read-only
+            return self.data
         TRACER.flush_for(self._region.buffer, VIEW)
         return self._region.export()
 
