@@ -18,6 +18,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from pyfuser.ir import nodes
+from pyfuser.ir.dtypes import DType
 from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.powers import power_of
@@ -136,6 +137,7 @@ def _vectors(body: Body) -> int:
         for stmt in statements(body)
         for child in _values(stmt)
         for e in _arithmetic(child)
+        if e.dtype is not DType.BOOL  # a mask, as wide as what was compared
     ]
     return max(found) // min(found) if found else 1
 
