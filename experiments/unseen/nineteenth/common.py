@@ -1,0 +1,1 @@
+../thirteenth/common.py

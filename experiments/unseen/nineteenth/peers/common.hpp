@@ -1,0 +1,1 @@
+../../tenth/peers/common.hpp
