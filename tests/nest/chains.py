@@ -70,6 +70,33 @@ def sum_of_an_optimiser(i, acc, x, v):
     acc += 0.5 * a * a
 
 
+@body("split-chains", on="avx2", n=40_007, parts=4)
+def steps_with_limits(i, x, v):
+    """Comparisons make no vector shorter."""
+    a: pk.double = x[i]
+    b0: pk.double = max(a - v[i], 0.0) / (1.0 + a * a)
+    c0: pk.double = sqrt(b0 * b0 + 0.25) / (2.0 + b0)
+    a = min(c0 + 0.5 * b0, 4.0) + 0.125 * a
+    if c0 > 0.25:
+        a = 0.25 * c0 / (b0 + 1.0)
+    b1: pk.double = max(a - v[i], 0.0) / (1.0 + a * a)
+    c1: pk.double = sqrt(b1 * b1 + 0.25) / (2.0 + b1)
+    a = min(c1 + 0.5 * b1, 4.0) + 0.125 * a
+    if c1 > 0.25:
+        a = 0.25 * c1 / (b1 + 1.0)
+    b2: pk.double = max(a - v[i], 0.0) / (1.0 + a * a)
+    c2: pk.double = sqrt(b2 * b2 + 0.25) / (2.0 + b2)
+    a = min(c2 + 0.5 * b2, 4.0) + 0.125 * a
+    if c2 > 0.25:
+        a = 0.25 * c2 / (b2 + 1.0)
+    b3: pk.double = max(a - v[i], 0.0) / (1.0 + a * a)
+    c3: pk.double = sqrt(b3 * b3 + 0.25) / (2.0 + b3)
+    a = min(c3 + 0.5 * b3, 4.0) + 0.125 * a
+    if c3 > 0.25:
+        a = 0.25 * c3 / (b3 + 1.0)
+    x[i] = a
+
+
 @body("split-chains", on="avx2", dtype="float32", parts=3)
 def functions_of_functions(i, x, v):
     a: pk.float = sin(x[i])
