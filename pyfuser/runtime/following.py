@@ -3,14 +3,15 @@
 A program that reads several numbers (`float(pk.parallel_reduce(...))`, one after another) has each
 of its sums run alone, over memory that the one before it has just read. So where a trace that ends
 with a read reduction comes back, it is watched what is called next. Reductions that came next
-ROUNDS times, on arguments that the trace had or that are always the same, are run with the trace
-from then on, fused with it as any call. Their results are held until the program calls them; it
-finds out nothing of it.
+ROUNDS times, on arguments that the trace had, on the same parts of its arrays, or on what is always
+the same, are run with the trace from then on, fused with it as any call. Their results are held
+until the program calls them; it finds out nothing of it.
 
 What may be held is a law: a held sum is that of a call made now. Until then every use of memory and
 each call is seen (`trace.tracer.Watch`), and what is held goes with the first one that could make a
-difference. Only Views whose memory no array reaches are read, and only by workunits that can
-neither fail nor print, write or look up where they read, nor loop as often as what they read says.
+difference. Only Views whose memory no array reaches are read, at subscripts that are inside for
+sure, and only by workunits that can neither fail nor print, write or look up where they read, nor
+loop as often as what they read says.
 """
 
 from __future__ import annotations
