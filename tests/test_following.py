@@ -371,6 +371,8 @@ def test_which_workunits_may_run_unasked() -> None:
     assert not may_run_unasked(lowered(as_often_as_one_that_changes, **y, **index, k=2))
     assert not may_run_unasked(lowered(behind_an_element, **y, **index))
     assert not may_run_unasked(lowered(in_local_memory, **y, k=2))
+    assert not may_run_unasked(lowered(until_it_converges, **y))
+    assert not may_run_unasked(lowered(until_it_returns, **y))
 
 
 class _Other:
@@ -705,6 +707,26 @@ def test_parts_that_move_on_are_not_waited_for() -> None:
 @pk.workunit
 def behind_an_element(i, acc: pk.Acc[pk.double], y, index):
     acc += y[index[i] + 1]
+
+
+@pk.workunit
+def until_it_converges(i, acc: pk.Acc[pk.double], y):
+    term: pk.double = y[i]
+    for _ in range(2000000000):
+        term *= 0.5
+        if term < 1.0:
+            break
+    acc += term
+
+
+@pk.workunit
+def until_it_returns(i, acc: pk.Acc[pk.double], y):
+    term: pk.double = y[i]
+    for _ in range(2000000000):
+        term *= 0.5
+        if term < 1.0:
+            acc += term
+            return
 
 
 @pk.workunit

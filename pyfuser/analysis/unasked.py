@@ -6,7 +6,7 @@ from pyfuser.analysis.inside import elements_choose
 from pyfuser.analysis.outside import is_worth_a_walk
 from pyfuser.ir.divisions import scalar_divisors
 from pyfuser.ir.effects import effects, written_views
-from pyfuser.ir.nodes import For, Load, Read, While, Workunit
+from pyfuser.ir.nodes import Break, For, Load, Read, While, Workunit
 from pyfuser.ir.visit import assigned, expressions, statements
 from pyfuser.support.caches import cached
 
@@ -40,6 +40,6 @@ def _may_take_long(unit: Workunit) -> bool:
     ends = [
         e for loop in loops for end in (loop.start, loop.stop, loop.step) for e in expressions(end)
     ]
-    return any(isinstance(stmt, While) for stmt in body) or any(
+    return any(isinstance(stmt, (While, Break)) for stmt in body) or any(
         isinstance(e, Load) or (isinstance(e, Read) and e.sym not in fixed) for e in ends
     )

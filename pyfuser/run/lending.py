@@ -1,10 +1,11 @@
 """Where a program lets go of the array that a View hands out, by the syntax: see `lent`.
 
-    np.array(view.data)  view.data.max()  view.data[0]  2.0 * view.data  view.data.shape
+    np.array(view.data)  view.data.copy()  view.data[0]  2.0 * view.data  view.data.shape
 
-The law: nothing but NumPy's own code gets the array, and what it gives shares no memory with it.
-So besides the array there are only numbers in such an expression, or arguments by a name (`axis=0`)
-that are evaluated later; an operand of another type might keep the array's address.
+The law: nothing but NumPy's C code gets the array, and what it gives shares no memory with it. So
+besides the array there are only numbers in such an expression, or arguments by a name (`axis=0`)
+that are evaluated later: an operand of another type might keep the array's address, and who looks
+at a frame of Python code (of `np.sum` in a traceback, say) finds it there.
 """
 
 from __future__ import annotations
@@ -20,14 +21,13 @@ LENT, LENT_TO, TOP = "__pyfuser_lent__", "__pyfuser_lent_to__", "__pyfuser_top__
 _FACTS = frozenset({"shape", "dtype", "size", "ndim", "nbytes", "itemsize"})
 """Attributes of arrays that are no arrays, ..."""
 
-_NEW = """
-    sum mean min max std var any all prod copy tolist item tobytes argmin argmax argsort cumsum
-    cumprod nonzero flatten fill sort astype
-"""
-_METHODS = frozenset(_NEW.split())
-"""... and methods that give no array over the same memory."""
+_METHODS = frozenset(
+    {"copy", "tolist", "item", "tobytes", "argmin", "argmax", "argsort", "cumsum", "cumprod"}
+    | {"nonzero", "flatten", "fill", "sort", "astype"}
+)
+"""... and methods that give no array over the same memory, and are no Python code."""
 
-_NAMED = frozenset({"axis", "dtype", "keepdims", "ddof", "kind"})
+_NAMED = frozenset({"axis", "dtype"})
 """Arguments by name that are no place for a result."""
 
 T = TypeVar("T", bound=ast.AST)
@@ -134,11 +134,11 @@ class Lending:
                 made = _changed(function, value=self._lent(function.value))
         elif len(e.args) == 1 and self._is_known(function, e):
             argument = e.args[0]
-            if _hands_out(argument):
-                return _changed(e, args=[self._lent(argument, to=function)])
-            if isinstance(argument, ast.Subscript) and _hands_out(argument.value):
-                lent = self._lent(argument.value, to=function)
-                return _changed(e, args=[_changed(argument, value=lent)])
+            array = argument.value if isinstance(argument, ast.Subscript) else argument
+            if _hands_out(array):
+                lent = self._lent(array, function)
+                same = array is argument
+                return _changed(e, args=[lent if same else _changed(argument, value=lent)])
         if made is None:
             return self._below(e)
         return _changed(e, func=made if top is None else _changed(top, args=[made]))
@@ -148,22 +148,21 @@ class Lending:
         """Whether a function may be one of NumPy's or Python's; `lent_to` looks at it once more."""
         if not all(keyword.arg in _NAMED for keyword in e.keywords):
             return False
-        if isinstance(function, ast.Name):
-            return self._bound.isdisjoint({function.id, "*"})
-        place = function
-        while isinstance(place, ast.Attribute):
-            place = place.value
-        return isinstance(place, ast.Name) and place.id in self._numpy
+        if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+            return function.value.id in self._numpy
+        return isinstance(function, ast.Name) and self._bound.isdisjoint({function.id, "*"})
 
-    def _lent(self, e: ast.expr, *rank: ast.expr, to: ast.expr | None = None) -> ast.Attribute:
-        """`view.data` of a View that lends it."""
+    def _lent(self, e: ast.expr, *more: ast.expr) -> ast.Attribute:
+        """`view.data` of a View that lends it. more: its rank, for an element, or who gets it."""
         assert isinstance(e, ast.Attribute)
-        view = self.expression(e.value)
-        function = ast.Name(LENT if to is None else LENT_TO, ast.Load())
-        given = [view, *rank] if to is None else [view, to]
-        call = ast.Call(function, given, [])
-        for node in (call, function, *rank):
-            ast.copy_location(node, e)
+        given: list[ast.expr] = [self.expression(e.value), *more]
+        to = not isinstance(more[0], ast.Constant) if more else False
+        if to and isinstance(more[0], ast.Attribute):  # whose place is looked up again, it is not
+            given[1:] = [more[0].value, ast.Constant(more[0].attr)]
+        call = ast.Call(ast.Name(LENT_TO if to else LENT, ast.Load()), given, [])
+        for node in (call, call.func, *given):
+            if not hasattr(node, "lineno"):
+                ast.copy_location(node, e)
         return _changed(e, value=call)
 
 

@@ -8,22 +8,15 @@ is decided from the syntax (`lending`), and what takes them from the values.
 
 from __future__ import annotations
 
-from operator import attrgetter
+import sys
 from typing import Any
 
 import numpy as np
 
 from pyfuser.frontends.embedded.views import Subview, View, ViewType
 
-FRESH = """
-    array copy sum mean prod min max amin amax std var any all median argmin argmax sort argsort
-    cumsum cumprod count_nonzero unique linalg.norm ndim shape size
-"""
-"""Functions of NumPy whose results share no memory with their one argument."""
-
-_PLAIN = (float, int, bool, complex, len, abs)
-
-_FUNCTIONS = {id(f): f for f in (*_PLAIN, *(attrgetter(name)(np) for name in FRESH.split()))}
+_FUNCTIONS = {id(f) for f in (np.array, float, int, bool, complex, len, abs)}
+"""Functions in C whose results share no memory with their one argument."""
 
 
 class _Lent:
@@ -50,11 +43,16 @@ def lent(value: Any, rank: int = 0) -> Any:
     """
     if type(value) is not View and type(value) is not Subview:
         return value
+    if sys.getprofile() is not None:  # which gets the method of the array that is called
+        return value
     return _Lent(value) if not rank or rank == value.rank() else value
 
 
-def lent_to(value: Any, function: Any) -> Any:
-    """What stands before `.data` in the one argument of a function."""
+def lent_to(value: Any, place: Any, name: str = "") -> Any:
+    """What stands before `.data` in the one argument of a function, or of one in a module."""
+    function = place
+    if name:
+        function = vars(np).get(name) if place is np else None
     return lent(value) if keeps_nothing(function) else value
 
 

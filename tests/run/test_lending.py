@@ -44,20 +44,19 @@ GONE = (
     "x = v.data * 2.0, 2.0 - v.data, v.data**2, -v.data, v.data > -2.5, v.data != 3",
     "x = v.data[0]",
     "x = v.data[-1], w.data[1, 2], w.data[0, -1]",
-    "x = float(v.data[0]) + int(v.data[1 + 1]) + abs(v.data[1:])[0]",
-    "x = np.sum(v.data[1:]) + np.linalg.norm(v.data) + np.sqrt(v.data)[1]",
-    "x = np.max(w.data, axis=1)[0]",
-    "x = v.data.sum() + w.data.max(axis=0)[1] + len(v.data) + v.data.shape[0] + v.data.size",
-    "x = v.data.copy(), v.data.tolist(), v.data.astype(np.float32), v.data.any()",
+    "x = float(v.data[0]) + int(v.data[1 + 1]) + abs(v.data[1:])[0] + float(v.data[len(v) - 3])",
+    "x = np.sqrt(v.data)[1], np.isfinite(v.data[1:]), np.abs(w.data, dtype=float)",
+    "x = w.data.argmax(axis=0)[1] + len(v.data) + v.data.shape[0] + v.data.size",
+    "x = v.data.copy().sum(), v.data.tolist(), v.data.astype(np.float32)",
     "v.data += 1.0; v.data[1:] *= 2.0; v.data **= 2; x = v.data[2]",
     "v.data.fill(2.0); v.data.sort(); x = 0",
     "x = lambda: v.data[1] + 1; x = x()",
     "x = [v.data[2] for n in range(3)]",
-    "x = 0\nwhile v.data[0] + x < 3 and np.all(v.data > 0): x += 1",
-    "x = 0\nif v.data.any() and not v.data[0] > 2: x = 1",
+    "x = 0\nwhile v.data[0] + x < 3 and (v.data > 0).all(): x += 1",
+    "x = 0\nif v.data.argmax() and not v.data[0] > 2: x = 1",
     "x = 0\nassert np.isfinite(v.data).all(), v.data[0]",
-    "def f(): return v.data.max()\nx = f()",
-    "x = v.data.max()",
+    "def f(): return v.data.copy()\nx = f()",
+    "x = v.data.copy()",
 )
 KEPT = (
     "x = v.data",
@@ -72,6 +71,10 @@ KEPT = (
     "x = np.histogram([1.0, 2.0], v.data)",
     "x = np.nan_to_num(v.data, *[False])",
     "x = v.data.T",
+    "x = np.sum(v.data)",
+    "x = v.data.sum()",
+    "try: x = np.sum(v.data, axis=7)\nexcept Exception as e: keeps(e.__traceback__.tb_next.tb_frame.f_locals)",
+    "import sys\nsys.setprofile(lambda *e: keeps(e)); x = v.data.copy(); sys.setprofile(None)",
     "x = v.data.reshape(2, 2)",
     "x = [v.data] * 2",
     "x = (v.data,) + (1,)",
@@ -172,15 +175,6 @@ def test_what_it_does_is_what_the_program_does(text: str, run: Runner) -> None:
     assert outcome(run, text, True) == outcome(run, text, False)
 
 
-def test_functions_that_are_said_to_give_nothing_back_give_nothing_back() -> None:
-    for name in lent.FRESH.split():
-        function = lent.attrgetter(name)(np)
-        assert lent.keeps_nothing(function)
-        for array in (np.arange(4.0), np.arange(16.0).reshape(4, 4), np.ones(1)):
-            result = function(array)
-            assert not (isinstance(result, np.ndarray) and np.shares_memory(result, array)), name
-
-
 def test_which_elements_they_are() -> None:
     """One of all axes, or it is an array."""
     view = pk.View([2, 3], pk.double)
@@ -189,8 +183,19 @@ def test_which_elements_they_are() -> None:
 
 
 def test_which_functions_they_are() -> None:
-    assert lent.keeps_nothing(np.sqrt) and lent.keeps_nothing(float)
-    for other in (np.add, np.asarray, np.ravel, np.frombuffer, np.add.at, list, iter, repr, None):
+    assert all(map(lent.keeps_nothing, (np.sqrt, np.array, float)))
+    for other in (
+        np.sum,
+        np.add,
+        np.asarray,
+        np.ravel,
+        np.frombuffer,
+        np.add.at,
+        list,
+        iter,
+        repr,
+        None,
+    ):
         assert not lent.keeps_nothing(other)
 
 
@@ -227,9 +232,9 @@ def _rewritten(text: str) -> str:
         "import numpy as np\ndef f():\n    global np\nnp.sum(v.data)",
         "import numpy as np\ndef f(np): pass\nnp.sum(v.data)",
         "import numpy as np\nclass np: pass\nnp.sum(v.data)",
-        "def len(): pass\nlen(v.data)", "del len\nlen(v.data)", "g(v.data.sum)()", "g(np.sum)(v.data)",
-        "v.data.sum(k)", "v.data.sum(0, k)", "v.data.sum(axis=0, out=k)", "v.data + ~3",
-        "import numpy as np\nnp.sum(v.data, axis=0, out=k)", "v.data.sum(*k)", "v.data.sum(out=k)", "v.data.astype(*k)", "v.data[k]",
+        "def len(): pass\nlen(v.data)", "del len\nlen(v.data)", "g(v.data.copy)()", "g(np.sum)(v.data)",
+        "v.data.argmax(k)", "v.data.argmax(0, k)", "v.data.argmax(axis=0, out=k)", "v.data + ~3",
+        "import numpy as np\nnp.sum(v.data, axis=0, out=k)", "v.data.argmax(*k)", "v.data.argmax(out=k)", "v.data.astype(*k)", "v.data[k]",
         "v.data[1, k]", "v.data is 3", "3 in v.data", "v.data < 3 < k", "v.data + k", "v.datum[0]",
         "v.data += k", "v.data[:] += k", "v.data[True]", "not v.data", "v.data + 'a'",
     ],
@@ -239,22 +244,22 @@ def test_what_is_not_changed(text: str) -> None:
 
 
 def test_what_is_changed() -> None:
-    text = "import numpy as np\nnp.sum(f.g(v.data[0]).data)\nx[v.data[1]] = v.data[-2]"
+    text = "import numpy as np\nnp.abs(f.g(v.data[0]).data)\nx[v.data[1]] = v.data[-2]"
     assert _rewritten(text) == (
-        "np.sum(__pyfuser_lent_to__(f.g(__pyfuser_lent__(v, 1).data[0]), np.sum).data)\n"
+        "np.abs(__pyfuser_lent_to__(f.g(__pyfuser_lent__(v, 1).data[0]), np, 'abs').data)\n"
         "x[v.data[1]] = __pyfuser_lent__(v, 1).data[-2]"
     )
     assert _rewritten("v.data[1:], w.data[0] = 1, 2") == (
         "__pyfuser_lent__(v).data[1:], __pyfuser_lent__(w).data[0] = (1, 2)"
     )
     assert (
-        _rewritten("__pyfuser_top__(v.data.max)()")
-        == "__pyfuser_top__(__pyfuser_lent__(v).data.max)()"
+        _rewritten("__pyfuser_top__(v.data.copy)()")
+        == "__pyfuser_top__(__pyfuser_lent__(v).data.copy)()"
     )
     for text, made in (
         ("v.data.astype(float)", "__pyfuser_lent__(v).data.astype(float)"),
         ("v.data[1, 2]", "__pyfuser_lent__(v, 2).data[1, 2]"),
-        ("v.data.sum(axis=f(x))", "__pyfuser_lent__(v).data.sum(axis=f(x))"),
+        ("v.data.argmax(axis=f(x))", "__pyfuser_lent__(v).data.argmax(axis=f(x))"),
         ("float(v.data[k])", "float(__pyfuser_lent_to__(v, float).data[k])"),
         ("-v.data < 3", "-__pyfuser_lent__(v).data < 3"),
         ("v.data <= 3", "__pyfuser_lent__(v).data <= 3"),
