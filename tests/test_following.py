@@ -767,6 +767,17 @@ def ahead(i, acc: pk.Acc[pk.double], y, k: int):
         acc += y[i + k]
 
 
+@pk.workunit
+def in_steps(i, acc: pk.Acc[pk.double], y, k: int):
+    for _ in range(0, 8, k):
+        acc += y[i]
+
+
+@pk.workunit
+def running(i, acc: pk.Acc[pk.double], last: bool, y):
+    acc += y[i]
+
+
 @pytest.mark.parametrize(
     "unit, rest, runs",
     [
@@ -812,7 +823,10 @@ def test_which_calls_may_run_early() -> None:
     assert not followers.may_run_early(call(ahead, y=world.y[4:], k=2))
     assert not followers.may_run_early(call(where_a_float_says, y=world.y, f=0.0))
     assert not followers.may_run_early(call(gathers, y=world.y, at=world.index))
+    assert not followers.may_run_early(call(in_steps, y=world.y, k=2))
     with pyfuser.fusing():
+        pk.parallel_scan(N, running, y=world.y)
+        assert not followers.may_run_early(TRACER.calls[-1])
         pk.parallel_for(N, produce, y=world.y, x=world.x, a=1.0)
         assert not followers.may_run_early(TRACER.calls[-1])
         pyfuser.sync()

@@ -270,9 +270,7 @@ def may_run_early(call: Call) -> bool:
     unit = call.workunit
     if call.pattern != "reduce" or not may_run_unasked(unit):
         return False
-    facts = [
-        a.shape if type(a) is Region else a if isinstance(a, int) else None for a in call.arguments
-    ]
+    facts = [a.shape if type(a) is Region else a for a in call.arguments]
     subscripts = subscripts_of(unit)
     return subscripts is not None and surely_inside(
         subscripts, call.space, facts, structural_scalars(unit)
