@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyfuser.analysis.accesses import facts_of
+from pyfuser.analysis.inside import is_inside
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
 from pyfuser.lower.lower import lower
@@ -14,7 +15,6 @@ from pyfuser.runtime.looked import (
     WALKED,
     between_looks,
     facts_with,
-    is_inside,
     look_at,
     was_looked_at,
 )

@@ -18,6 +18,7 @@ from pyfuser.analysis.bounds import bounded_locals
 from pyfuser.analysis.divided import has_steps
 from pyfuser.analysis.guards import Guards, bounds, guarded_accesses
 from pyfuser.analysis.intervals import interval
+from pyfuser.analysis.structural import structural_scalars
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.canonical import MAX_WORKUNITS
 from pyfuser.ir.definitions import expand, stable_locals
@@ -37,7 +38,8 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.ir.visit import assigned, expressions, statements
 from pyfuser.support.caches import cached
-from pyfuser.trace.call import Space
+from pyfuser.trace.call import Call, Space
+from pyfuser.trace.shape import CallShape
 
 
 class Subscripts(NamedTuple):
@@ -159,6 +161,19 @@ def surely_inside(
         if known is None or known[0] < 0 or known[1] >= extent:
             return False
     return True
+
+
+# law: True
+def is_inside(call: CallShape | Call, facts: Sequence[Any]) -> bool:
+    """Whether a call has no mistake that ends it, for sure, and that is known in microseconds.
+
+    facts: as `surely_inside` takes them.
+    """
+    unit = call.workunit
+    subscripts = subscripts_of(unit)
+    return subscripts is not None and surely_inside(
+        subscripts, call.space, facts, structural_scalars(unit)
+    )
 
 
 # law: True

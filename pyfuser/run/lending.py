@@ -136,7 +136,7 @@ class Lending:
             argument = e.args[0]
             array = argument.value if isinstance(argument, ast.Subscript) else argument
             if _hands_out(array):
-                lent = self._lent(array, function)
+                lent = self._lent(array, *_looked_up(function), by=LENT_TO)
                 same = array is argument
                 return _changed(e, args=[lent if same else _changed(argument, value=lent)])
         if made is None:
@@ -152,18 +152,22 @@ class Lending:
             return function.value.id in self._numpy
         return isinstance(function, ast.Name) and self._bound.isdisjoint({function.id, "*"})
 
-    def _lent(self, e: ast.expr, *more: ast.expr) -> ast.Attribute:
-        """`view.data` of a View that lends it. more: its rank, for an element, or who gets it."""
+    def _lent(self, e: ast.expr, *more: ast.expr, by: str = LENT) -> ast.Attribute:
+        """`view.data` of a View that lends it, by one of the functions of `lent`."""
         assert isinstance(e, ast.Attribute)
-        given: list[ast.expr] = [self.expression(e.value), *more]
-        to = not isinstance(more[0], ast.Constant) if more else False
-        if to and isinstance(more[0], ast.Attribute):  # whose place is looked up again, it is not
-            given[1:] = [more[0].value, ast.Constant(more[0].attr)]
-        call = ast.Call(ast.Name(LENT_TO if to else LENT, ast.Load()), given, [])
+        given = [self.expression(e.value), *more]
+        call = ast.Call(ast.Name(by, ast.Load()), given, [])
         for node in (call, call.func, *given):
             if not hasattr(node, "lineno"):
                 ast.copy_location(node, e)
         return _changed(e, value=call)
+
+
+def _looked_up(function: ast.expr) -> tuple[ast.expr, ...]:
+    """A function, or the module that has it and its name: no attribute is evaluated twice."""
+    if isinstance(function, ast.Attribute):
+        return function.value, ast.Constant(function.attr)
+    return (function,)
 
 
 # law: True

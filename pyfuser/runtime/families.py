@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pyfuser.analysis.accesses import facts_of
+from pyfuser.analysis.inside import is_inside
 from pyfuser.engine.engine import ENGINE, capabilities
 from pyfuser.nest.spec import KernelSpec, given_order
 from pyfuser.plan.plan import Declined, Plan
@@ -24,7 +25,7 @@ from pyfuser.plan.plan_cache import family_of, plan_of
 from pyfuser.runtime.budget import taken
 from pyfuser.runtime.launch import Draft, Launch, Ready
 from pyfuser.runtime.lifetimes import with_ends
-from pyfuser.runtime.looked import LOOKED, is_inside
+from pyfuser.runtime.looked import LOOKED
 from pyfuser.runtime.program import Program
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS

@@ -8,8 +8,7 @@ from math import copysign
 from types import CodeType
 from typing import Any, NamedTuple, TypeAlias
 
-from pyfuser.analysis.inside import subscripts_of, surely_inside
-from pyfuser.analysis.structural import structural_scalars
+from pyfuser.analysis.inside import is_inside
 from pyfuser.analysis.unasked import may_run_unasked
 from pyfuser.trace.call import Argument, Call, Space
 from pyfuser.trace.future import Future
@@ -267,14 +266,9 @@ def _found(sources: Iterable[Source], before: Sequence[Call]) -> Any:
 # law: True
 def may_run_early(call: Call) -> bool:
     """Whether a reduction of such sizes and integers may run before the program calls it again."""
-    unit = call.workunit
-    if call.pattern != "reduce" or not may_run_unasked(unit):
+    if call.pattern != "reduce" or not may_run_unasked(call.workunit):
         return False
-    facts = [a.shape if type(a) is Region else a for a in call.arguments]
-    subscripts = subscripts_of(unit)
-    return subscripts is not None and surely_inside(
-        subscripts, call.space, facts, structural_scalars(unit)
-    )
+    return is_inside(call, [a.shape if type(a) is Region else a for a in call.arguments])
 
 
 # law: not None

@@ -15,9 +15,7 @@ from typing import Any
 
 from pyfuser.analysis.accesses import facts_of
 from pyfuser.analysis.affine import Interval
-from pyfuser.analysis.inside import subscripts_of, surely_inside
 from pyfuser.analysis.outside import is_worth_a_walk
-from pyfuser.analysis.structural import structural_scalars
 from pyfuser.ir.nodes import Workunit
 from pyfuser.support.caches import Table
 from pyfuser.trace.call import Space
@@ -126,13 +124,3 @@ def facts_with(shape: CallShape, arguments: Sequence[Any]) -> list[Any]:
         argument if isinstance(argument, int) else fact
         for fact, argument in zip(facts_of(shape), arguments, strict=True)
     ]
-
-
-# law: True
-def is_inside(shape: CallShape, facts: Sequence[Any]) -> bool:
-    """Whether a call has no mistake that ends it, for sure, and that is known in microseconds."""
-    unit = shape.workunit
-    subscripts = subscripts_of(unit)
-    return subscripts is not None and surely_inside(
-        subscripts, shape.space, facts, structural_scalars(unit)
-    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-from pyfuser.runtime.looked import facts_with, is_inside, look_at, was_looked_at
+from pyfuser.analysis.inside import is_inside
+from pyfuser.runtime.looked import facts_with, look_at, was_looked_at
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.errors import CheckError, WorkunitWarning
 from pyfuser.trace.call import Call, not_run

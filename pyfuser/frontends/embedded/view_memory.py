@@ -167,11 +167,9 @@ class ViewMemory:
 
     def _lent(self) -> Array:
         """`data` for who lets go of it at once, and gives it to nobody."""
-        if USE.devices or self._array is not None:
-            return self.data
         given = None if self._given is None else self._given()
-        if given is not None:  # the program has it, and may have made it read-only
-            return self.data
+        if USE.devices or self._array is not None or given is not None:
+            return self.data  # what the program has, and may have made read-only
         TRACER.flush_for(self._region.buffer, VIEW)
         return self._region.export()
 

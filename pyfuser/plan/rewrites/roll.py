@@ -28,9 +28,8 @@ from itertools import product
 
 from pyfuser.analysis.accesses import facts_of
 from pyfuser.analysis.dependences import Touch, conflict_kind, touches
-from pyfuser.analysis.inside import subscripts_of, surely_inside
+from pyfuser.analysis.inside import is_inside
 from pyfuser.analysis.overlap import never_meet
-from pyfuser.analysis.structural import structural_scalars
 from pyfuser.ir.accesses import Subscripts as Indices
 from pyfuser.ir.accesses import with_subscripts
 from pyfuser.ir.canonical import all_syms
@@ -87,10 +86,9 @@ def are_serial(calls: tuple[CallShape, ...]) -> bool | None:
 def _may_move(call: CallShape) -> bool:
     """Whether the calls that one stands for may run in another order, but for memory."""
     unit = call.workunit
-    subscripts = subscripts_of(unit)
-    if effects(unit).observable or subscripts is None or not _begins_anew(unit):
+    if effects(unit).observable or not _begins_anew(unit):
         return False
-    return surely_inside(subscripts, call.space, facts_of(call), structural_scalars(unit))
+    return is_inside(call, facts_of(call))
 
 
 # law: False
