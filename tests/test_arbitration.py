@@ -20,20 +20,19 @@ from pyfuser.runtime import autotune, building
 from pyfuser.runtime.autotune import (
     APART,
     DOUBT,
-    HOPELESS,
-    MARGIN,
-    ROUNDS,
     STEADY,
     Choice,
-    Trial,
     best_cut,
     cut_plan,
     parsed,
     text_of,
 )
+from pyfuser.runtime.duel import FEWEST, MARGIN
 from pyfuser.runtime.program import Program
 from pyfuser.runtime.session import SESSION, TRACER
+from pyfuser.support import passes
 from pyfuser.support.errors import KernelError
+from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.reason import SYNC
 from pyfuser.tuning.thresholds import NOW
 from tests.vendors import tune
@@ -49,6 +48,16 @@ def total(i, acc, x):
 @pk.workunit
 def shift(i, y, a):
     y[i] = y[i] + a
+
+
+@pk.workunit
+def total_of_rows(i, j, acc, v):
+    acc += v[i][j]
+
+
+@pk.workunit
+def shift_rows(i, j, u, a):
+    u[i][j] = u[i][j] + a
 
 
 @pk.workunit
@@ -76,15 +85,15 @@ class Loop:
 
 
 class Clock:
-    """Made-up seconds: for a group in one launch, and for its parts together."""
+    """Made-up seconds: for all calls in one launch, and for their parts together."""
 
     def __init__(self, fused: float, cut: float) -> None:
         self.fused, self.cut, self.asked = fused, cut, 0
 
-    def __call__(self, program: Program, calls: tuple[int, ...]) -> float:
+    def __call__(self, program: Program) -> list[float]:
         self.asked += 1
-        whole = any(launch.calls == calls for launch in program.launches)
-        return self.fused if whole else self.cut
+        count = len(program.launches)
+        return [self.fused] if count == 1 else [self.cut / count] * count
 
 
 @pytest.fixture(autouse=True)
@@ -108,7 +117,7 @@ def arbitrating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float], Clock]:
     def make(fused: float, cut: float) -> Clock:
         made = Clock(fused, cut)
-        monkeypatch.setattr(autotune, "_seconds", made)
+        monkeypatch.setattr(autotune, "latest", made)
         return made
 
     return make
@@ -157,7 +166,7 @@ def test_no_key_is_kept_while_a_trial_goes_on(clock: Callable[[float, float], Cl
     for _ in range(STEADY):
         loop.step()
     before = pyfuser.stats().replays
-    for _ in range(2 * ROUNDS - 1):
+    for _ in range(2 * FEWEST - 1):
         loop.step()
     assert pyfuser.stats().replays == before
 
@@ -173,51 +182,6 @@ def test_flushes_until_launches_have_taken_so_long() -> None:
     assert autotune.flushes_until(1.0, ()) == 0
 
 
-# --------------------------------------------------------------------------- one trial
-
-
-class Side:
-    def __init__(self, *times: float) -> None:
-        self.times = list(times)
-
-
-def played(monkeypatch: pytest.MonkeyPatch, fused: Side, cut: Side) -> tuple[list[Side], Choice]:
-    """The programs of a trial in the order they ran, and the choice."""
-    monkeypatch.setattr(autotune, "_seconds", lambda side, _: side.times.pop(0))
-    trial: Trial[Any] = Trial((0, 1), 1, (fused, cut))
-    ran: list[Side] = []
-    following: Side | None = cut
-    while following is not None:
-        ran.append(following)
-        following = trial.add(following)
-    return ran, trial.choice()
-
-
-def test_both_sides_run_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    fused, cut = Side(*[HOPELESS - 0.1] * 9), Side(*[1.0] * 9)
-    ran, choice = played(monkeypatch, fused, cut)
-    assert ran == [cut, fused] * ROUNDS
-    assert choice == Choice(1, HOPELESS - 0.1, 1.0) and choice.cuts
-
-
-def test_the_first_run_of_a_side_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    fused, cut = Side(*[1.0] * 9), Side(0.1, *[2.0] * 9)
-    assert not played(monkeypatch, fused, cut)[1].cuts
-
-
-def test_the_best_run_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    fused, cut = Side(*[2.0] * 9), Side(9.0, 9.0, 2.5, 1.0, 9.0, 9.0)
-    assert played(monkeypatch, fused, cut)[1].cuts
-
-
-@pytest.mark.parametrize("loser", ["fused", "cut"])
-def test_a_hopeless_side_gets_no_more_runs(loser: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    slow, fast = Side(*[HOPELESS + 0.1] * 9), Side(*[1.0] * 9)
-    fused, cut = (slow, fast) if loser == "fused" else (fast, slow)
-    ran, choice = played(monkeypatch, fused, cut)
-    assert ran == [cut, fused] * (ROUNDS // 2) and choice.cuts == (loser == "fused")
-
-
 def test_a_draw_stays_fused() -> None:
     assert not Choice(1, 1.0, 1.0).cuts
     assert not Choice(1, 1.0, MARGIN + 0.01).cuts
@@ -230,8 +194,8 @@ def test_a_draw_stays_fused() -> None:
 def test_a_cut_that_is_faster_stays(clock: Callable[..., Clock]) -> None:
     clock(4.3e-3, 3.7e-3)
     loop = Loop()
-    kernels = [loop.step() for _ in range(STEADY + 2 * ROUNDS + 3)]
-    assert kernels == [1] * STEADY + [2, 1] * ROUNDS + [2] * 3
+    kernels = [loop.step() for _ in range(STEADY + 2 * FEWEST + 3)]
+    assert kernels == [1] * STEADY + [2, 1] * FEWEST + [2] * 3
     assert {r.reason for r in pyfuser.explain().rejections} == {"measured"}
     assert len(set(loop.sums)) == 1, "the choice shows in a result"
     # Not sum(): since Python 3.12 it rounds once.
@@ -241,9 +205,46 @@ def test_a_cut_that_is_faster_stays(clock: Callable[..., Clock]) -> None:
 def test_a_cut_that_is_slower_goes(clock: Callable[..., Clock]) -> None:
     clock(3.7e-3, 4.3e-3)
     loop = Loop()
-    kernels = [loop.step() for _ in range(STEADY + 2 * ROUNDS + 3)]
-    assert kernels == [1] * STEADY + [2, 1] * ROUNDS + [1] * 3
+    kernels = [loop.step() for _ in range(STEADY + 2 * FEWEST + 3)]
+    assert kernels == [1] * STEADY + [2, 1] * FEWEST + [1] * 3
     assert pyfuser.explain().rejections == ()
+
+
+def test_all_cuts_are_tried_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """... and each is judged by itself."""
+
+    def latest(program: Program) -> list[float]:
+        seconds = {(0, 1): 1.0, (2, 3): 1.0, (0,): 0.3, (1,): 0.3, (2,): 0.6, (3,): 0.6}
+        return [seconds[launch.calls] for launch in program.launches]
+
+    monkeypatch.setattr(autotune, "latest", latest)
+    monkeypatch.setattr(passes, "SETTINGS", replace(SETTINGS, without=frozenset({"wavefront"})))
+    loop = Loop()
+    u, v = (pk.View([N // 8, 8], pk.double) for _ in range(2))
+    u.data[:] = 0.0
+    v.data[:] = loop.x.data.reshape(-1, 8)
+    policy = pk.MDRangePolicy([0, 0], [N // 8, 8])
+
+    def step() -> int:
+        with pyfuser.fusing():
+            pk.parallel_for(loop.n, shift, y=loop.y, a=0.1)
+            first = pk.parallel_reduce(loop.n, total, x=loop.x)
+            pk.parallel_for(policy, shift_rows, u=u, a=0.1)
+            second = pk.parallel_reduce(policy, total_of_rows, v=v)
+        loop.sums.append(float(first))
+        others.append(float(second))
+        return pyfuser.explain().launches
+
+    others: list[float] = []
+
+    kernels = [step() for _ in range(STEADY + 2 * FEWEST + 3)]
+    assert kernels == [2] * STEADY + [4, 2] * FEWEST + [3] * 3
+    assert len(set(loop.sums)) == len(set(others)) == 1
+    expected = reduce(add, [0.1] * len(kernels))
+    assert float(loop.y[0]) == float(u[0, 0]) == expected
+    SESSION.programs.clear()  # as another process
+    SESSION.families.clear()
+    assert step() == 3
 
 
 def test_the_steady_state_asks_nobody(
@@ -251,9 +252,9 @@ def test_the_steady_state_asks_nobody(
 ) -> None:
     made = clock(1.0, 1.0)
     loop = Loop()
-    for _ in range(STEADY + 2 * ROUNDS):
+    for _ in range(STEADY + 2 * FEWEST):
         loop.step()
-    assert made.asked == 2 * ROUNDS
+    assert made.asked == 2 * FEWEST
     monkeypatch.setattr(autotune.Referee, "after", None)  # a call of it would raise
     loop.step()
 
@@ -388,8 +389,8 @@ def test_what_takes_longer_than_its_parts_should_is_tried_against_them(
         assert loop.step() == 1
         seem(1e3)
     assert bool(SESSION.flushes[-1].program.plan.sweeps) == stencil
-    kernels = [loop.step() for _ in range(2 * ROUNDS + 2)]
-    assert kernels == [1] + [2, 1] * ROUNDS + [stays]
+    kernels = [loop.step() for _ in range(2 * FEWEST + 2)]
+    assert kernels == [1] + [2, 1] * FEWEST + [stays]
     if stays == 2:
         assert "measured" in {r.reason for r in pyfuser.explain().rejections}
     SESSION.programs.clear()  # as another process
@@ -415,7 +416,7 @@ def test_what_takes_no_longer_than_it_should_is_not_tried(
 def settled_loop(clock: Callable[..., Clock], cut: float, n: int = N) -> None:
     clock(1.0, cut)
     loop = Loop(n)
-    for _ in range(STEADY + 2 * ROUNDS):
+    for _ in range(STEADY + 2 * FEWEST):
         loop.step()
     SESSION.programs.clear()  # as another process
     SESSION.families.clear()
@@ -475,7 +476,7 @@ def test_a_choice_that_cannot_be_kept_holds_for_this_process(
     (tmp_path / "choices").write_text("in the way")
     clock(1.0, 0.7)
     loop = Loop()
-    assert [loop.step() for _ in range(STEADY + 2 * ROUNDS + 1)][-1] == 2
+    assert [loop.step() for _ in range(STEADY + 2 * FEWEST + 1)][-1] == 2
 
 
 def test_files_are_read_back() -> None:

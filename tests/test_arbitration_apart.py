@@ -15,7 +15,7 @@ import pyfuser
 from pyfuser.plan.rewrites.coarsen import Coarsened
 from pyfuser.runtime import autotune, autotune_apart, rivals
 from pyfuser.runtime.autotune_apart import STEADY, parsed
-from pyfuser.runtime.partial import FEWEST, ROUNDS, Duel
+from pyfuser.runtime.duel import FEWEST, ROUNDS
 from pyfuser.runtime.program import Program
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.trace.reason import SYNC
@@ -113,7 +113,7 @@ def clock(
             launch.timing.mean = 1e9 if launch.calls[0] in slow else 0.0
         return suspects(program)
 
-    monkeypatch.setattr(autotune_apart, "_seconds", seconds)
+    monkeypatch.setattr(autotune_apart, "latest", seconds)
     monkeypatch.setattr(autotune_apart, "suspects", chosen)
 
 
@@ -230,7 +230,7 @@ def test_rewrites_for_the_sake_of_others_are_taken_back_together(
     if all(note.alone for note in program.plan.notes):
         pytest.skip("nothing is computed again here")
     monkeypatch.setattr(
-        autotune_apart, "_seconds", lambda p: [2.0 / len(p.launches) ** 2] * len(p.launches)
+        autotune_apart, "latest", lambda p: [2.0 / len(p.launches) ** 2] * len(p.launches)
     )
     clocked = autotune_apart.suspects
     monkeypatch.setattr(autotune_apart, "unfused_cost", lambda *_: 0.0)
@@ -329,7 +329,7 @@ def times(monkeypatch: pytest.MonkeyPatch, seconds: dict[tuple[int, ...], float]
     def several(program: Program) -> list[tuple[int, ...]]:
         return [la.calls for la in program.launches if len(la.calls) > 1]
 
-    monkeypatch.setattr(autotune_apart, "_seconds", latest)
+    monkeypatch.setattr(autotune_apart, "latest", latest)
     monkeypatch.setattr(autotune_apart, "suspects", several)
 
 
@@ -395,15 +395,3 @@ def test_a_wavefront_becomes_its_loops(
     count = STEADY + 4 * ROUNDS
     assert launches(steps(loop, count)) == expected
     loop.check(count + 1)
-
-
-@pytest.mark.parametrize(("second", "rounds"), [(0.95, 2 * ROUNDS), (0.8, ROUNDS)])
-def test_a_close_trial_takes_as_long_again(second: float, rounds: int) -> None:
-    programs: Any = [Chain().step(), None]
-    programs[1] = replace(programs[0])
-    duel = Duel(tuple(programs), [ALL])
-    following, ran = programs[1], 0
-    while following is not None:
-        following = duel.add(following, [second if following is programs[1] else 1.0])
-        ran += 1
-    assert ran == 2 * rounds and duel.lost() == [ALL]

@@ -17,7 +17,7 @@ from pyfuser.plan.rewrites.coarsen import Coarsened
 from pyfuser.plan.rewrites.recompute import Recomputed
 from pyfuser.runtime import autotune, autotune_apart, rivals
 from pyfuser.runtime.autotune_apart import STEADY, Apart
-from pyfuser.runtime.partial import ROUNDS
+from pyfuser.runtime.duel import ROUNDS
 from pyfuser.runtime.program import Program
 from pyfuser.runtime.rivals import NAMES, Rivals, less, parsed
 from pyfuser.runtime.session import SESSION, TRACER

@@ -5,11 +5,10 @@ loop: the model knows bytes, not how a processor overlaps them. And a launch tha
 its parts should is one that the model knows too little of: a sweep is then tried against its loops,
 a loop against its calls, each in a launch of its own. Once such a launch has run long enough
 (`soon`), and for as long as it takes to compile what a cut needs, the flushes of its trace run
-fused and cut in turns, ROUNDS times each. If the cut was faster by MARGIN (each side's best run
-counts), it stays, for this process and, through a small file in the cache directory, for those to
-come. Either side gives the same bits, or there is no trial: maps do as their language says, the
-order of a sum's additions depends on its space alone, and calls are left out whose atomics' order
-may show.
+fused and cut in turns (see `runtime.duel`), with all cuts in doubt at a time. Each that was faster
+stays, for this process and, through a small file in the cache directory, for those to come. Either
+side gives the same bits, or there is no trial: maps do as their language says, the order of a sum's
+additions depends on its space alone, and calls are left out whose atomics' order may show.
 
 A program that runs once never gets here; one whose trials are over pays for the test of an empty
 list in each flush.
@@ -20,8 +19,8 @@ from __future__ import annotations
 import ast
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field, replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -31,12 +30,13 @@ from pyfuser.engine.cache import write_own
 from pyfuser.engine.engine import ENGINE
 from pyfuser.plan.cost_model import bytes_moved, group_cost, surely_cheaper
 from pyfuser.plan.plan import Group, Plan, Rejection, Sweep
+from pyfuser.runtime import duel
+from pyfuser.runtime.duel import MARGIN, Calls, Duel, latest
 from pyfuser.runtime.launch import Launch
 from pyfuser.runtime.turns import takes_turns
 from pyfuser.support.errors import PyFuserError
 from pyfuser.support.passes import left_out
 from pyfuser.support.private_files import read_own
-from pyfuser.support.records import dataclass
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.shape import RegionShape, TraceShape
 from pyfuser.transform.group import group_shapes
@@ -49,32 +49,22 @@ DOUBT = 0.1
 STEADY = 4
 """Flushes of a trace before one is measured: memory is warm, and it is a loop."""
 
-ROUNDS = 6
-"""Runs of each side, of which the first pays for new memory."""
-
-HOPELESS = 1.5
-"""A side that takes so many times as long as the other in half of its runs gets no more."""
-
-MARGIN = 0.95
-"""The cut stays if it takes at most this part of the fused time."""
+NEARLY = 0.5
+"""Launches that took so much of what one must have taken are tried with it."""
 
 SCHEMA = 2
 
 APART = 0
 """The place of a cut everywhere."""
 
-Calls = tuple[int, ...]
 
-
-class Measured(Protocol):
+class Measured(duel.Measured, Protocol):
     """What a program must have to be tried (see `runtime.program.Program`)."""
 
     @property
     def trace(self) -> TraceShape: ...
     @property
     def plan(self) -> Plan: ...
-    @property
-    def launches(self) -> tuple[Launch, ...]: ...
 
 
 Program = TypeVar("Program", bound=Measured)
@@ -93,34 +83,6 @@ class Choice(NamedTuple):
     def cuts(self) -> bool:
         """Whether the group should be cut."""
         return self.cut <= MARGIN * self.fused
-
-
-@dataclass(slots=True)
-class Trial(Generic[Program]):
-    """Two programs for one trace that take turns; they differ in one launch."""
-
-    calls: Calls
-    place: int
-    programs: tuple[Program, Program]
-    times: tuple[list[float], list[float]] = field(default_factory=lambda: ([], []))
-
-    def add(self, program: Program) -> Program | None:
-        """Note what a run took; the program that runs next, None when the trial is over."""
-        side = int(program is self.programs[1])
-        self.times[side].append(_seconds(program, self.calls))
-        rounds = min(map(len, self.times))
-        if rounds == ROUNDS or (rounds == ROUNDS // 2 and self._is_clear()):
-            return None
-        return self.programs[len(self.times[1]) <= len(self.times[0])]
-
-    def _is_clear(self) -> bool:
-        choice = self.choice()
-        return max(choice.fused, choice.cut) > HOPELESS * min(choice.fused, choice.cut)
-
-    def choice(self) -> Choice:
-        """The best run of each side, the first ones apart."""
-        fused, cut = (min(times[1:]) for times in self.times)
-        return Choice(self.place, fused, cut)
 
 
 def doubts(program: Measured) -> list[Calls]:
@@ -146,7 +108,7 @@ class Referee(Generic[Program]):
     raises PyFuserError if there is none.
     """
 
-    __slots__ = ("_make", "_runs", "_trial", "_watched", "_worth", "open")
+    __slots__ = ("_duel", "_make", "_places", "_runs", "_watched", "_worth", "open")
 
     def __init__(self, groups: list[Calls], make: Callable[[Plan], Program]) -> None:
         self.open = groups
@@ -154,61 +116,84 @@ class Referee(Generic[Program]):
         self._runs = 0
         self._watched: list[Launch] = []
         self._worth: dict[Calls, float] = {}
-        self._trial: Trial[Program] | None = None
+        self._duel: Duel[Program] | None = None
+        self._places: dict[Calls, int] = {}  # the cuts that it is about
 
     def after(self, program: Program) -> Program:
         """The program that the next flush of the trace runs, after this one ran."""
-        if self._trial is not None:
-            following = self._trial.add(program)
-            return self._over(self._trial) if following is None else following
+        if self._duel is not None:
+            following = self._duel.add(program, latest(program))
+            return self._over(self._duel) if following is None else following
         self._runs += 1
         if self._runs < STEADY:
             return program
         if self._runs == STEADY:
             self._watched = [la for la in program.launches if la.calls in self.open]
-        for launch in self._watched:
-            if spent(launch) >= self._worth.get(launch.calls, NOW.running.soon):
-                return self._begin(program, launch)
-        return program
+        return self._begin(program) if any(map(self._is_due, self._watched)) else program
 
     def wait(self, program: Program) -> int:
         """How many flushes may pass before `after` has something to decide."""
-        if self._trial is not None or self._runs < STEADY:
+        if self._duel is not None or self._runs < STEADY:
             return 0
         return min(
-            [
-                flushes_until(self._worth.get(la.calls, NOW.running.soon), (la,))
-                for la in self._watched
-            ],
+            [flushes_until(self._worth_of(la), (la,)) for la in self._watched],
             default=NOW.running.most_flushes,
         )
 
-    def _begin(self, program: Program, launch: Launch) -> Program:
-        place = doubtful_cut(program, launch)
-        if place is not None:
-            with contextlib.suppress(PyFuserError):
-                parts = cut_into(program.plan, launch.calls, place)
-                missing = NOW.running.trial_kernel * missing_kernels(program.trace, parts)
-                if spent(launch) < missing:
-                    self._worth[launch.calls] = missing
-                    return program
-                other = self._make(cut_plan(program.plan, launch.calls, place))
-                self._trial = Trial(launch.calls, place, (program, other))
-                return other
-        self._close(launch.calls)
-        return program
+    def _worth_of(self, launch: Launch) -> float:
+        return self._worth.get(launch.calls, NOW.running.soon)
 
-    def _over(self, trial: Trial[Program]) -> Program:
-        choice = trial.choice()
-        fused, cut = trial.programs
-        with contextlib.suppress(PyFuserError, OSError):
-            remember(fused, trial.calls, choice)
-        self._trial = None
-        self._close(trial.calls)
-        return cut if choice.cuts else fused
+    def _is_due(self, launch: Launch, share: float = 1.0) -> bool:
+        return spent(launch) >= share * self._worth_of(launch)
 
-    def _close(self, calls: Calls) -> None:
-        self.open.remove(calls)
+    def _begin(self, program: Program) -> Program:
+        """Try all that are due, and what nearly is, at a time."""
+        plan, places = program.plan, {}
+        for launch in [la for la in self._watched if self._is_due(la, NEARLY)]:
+            place, missing = doubtful_cut(program, launch), 0.0
+            if place is not None:
+                try:
+                    parts = cut_into(program.plan, launch.calls, place)
+                    missing = NOW.running.trial_kernel * missing_kernels(program.trace, parts)
+                except PyFuserError:
+                    place = None
+            if place is None:
+                self._close([launch.calls])
+            elif spent(launch) < missing:
+                self._worth[launch.calls] = missing
+            else:
+                places[launch.calls] = place
+                plan = cut_plan(plan, launch.calls, place)
+        if not places:
+            return program
+        try:
+            self._duel = Duel((program, self._make(plan)), list(places))
+        except PyFuserError:
+            self._close(places)
+            return program
+        self._places = places
+        return self._duel.programs[1]
+
+    def _over(self, ended: Duel[Program]) -> Program:
+        fused, cut = ended.programs
+        plan, lost = fused.plan, ended.lost()
+        for calls, place in self._places.items():
+            choice = Choice(place, ended.taken(0, calls), ended.taken(1, calls))
+            with contextlib.suppress(PyFuserError, OSError):
+                remember(fused, calls, choice)
+            if calls in lost:
+                plan = cut_plan(plan, calls, place)
+        self._duel = None
+        self._close(self._places)
+        if len(lost) in (0, len(self._places)):
+            return cut if lost else fused
+        try:
+            return self._make(plan)
+        except PyFuserError:
+            return fused
+
+    def _close(self, groups: Collection[Calls]) -> None:
+        self.open = [calls for calls in self.open if calls not in groups]
         self._runs = STEADY - 1  # the launches of another program are to be watched
 
 
@@ -320,12 +305,6 @@ def flushes_until(worth: float, launches: Sequence[Launch]) -> int:
 def spent(launch: Launch) -> float:
     """What all runs of a launch took."""
     return launch.timing.runs * launch.timing.mean
-
-
-def _seconds(program: Measured, calls: Calls) -> float:
-    """What the latest launches of these calls took."""
-    inside = frozenset(calls)
-    return sum(la.timing.latest for la in program.launches if inside.issuperset(la.calls))
 
 
 # --------------------------------------------------------------------------- what is remembered

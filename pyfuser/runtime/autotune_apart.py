@@ -28,12 +28,12 @@ from pyfuser.engine.cache import write_own
 from pyfuser.plan.cost_model import group_cost
 from pyfuser.plan.plan import Group, Plan, Rejection
 from pyfuser.runtime.autotune import (
-    Calls,
     flushes_until,
     missing_kernels,
     spent,
 )
-from pyfuser.runtime.partial import Duel, Partial, Parts, cut_before
+from pyfuser.runtime.duel import Calls, Duel, latest
+from pyfuser.runtime.partial import Partial, Parts, cut_before
 from pyfuser.runtime.program import Judge, Program
 from pyfuser.runtime.session import SESSION
 from pyfuser.runtime.turns import takes_turns
@@ -74,7 +74,7 @@ class Apart:
         self._runs = 0
         self._worth = worth
         self._first: Program | None = None  # all fused
-        self._duel: Duel | None = None
+        self._duel: Duel[Program] | None = None
         self._partial: Partial | None = None
         self._parts: Parts = {}  # what is best so far
         self._tried: Parts = {}  # what else is tried
@@ -83,7 +83,7 @@ class Apart:
     def after(self, program: Program) -> Program:
         """The program that the next flush of the trace runs, after this one ran."""
         if self._duel is not None:
-            following = self._duel.add(program, _seconds(program))
+            following = self._duel.add(program, latest(program))
             return self._judged(self._duel) if following is None else following
         if self._partial is not None:
             return self._in_part(program) or program
@@ -135,7 +135,7 @@ class Apart:
         paid = SESSION.budget.pays_trial(NOW.running.trial_kernel * self._partial.missing, ran)
         return self._against(best) if paid else None
 
-    def _judged(self, duel: Duel) -> Program:
+    def _judged(self, duel: Duel[Program]) -> Program:
         """What runs after a trial: for good, or until the next one."""
         first, best = self._first, duel.programs[0]
         assert first is not None
@@ -196,11 +196,6 @@ def suspects(program: Program) -> list[Calls]:
         and la.timing.mean > max(NOW.running.long, SUSPECT * unfused_cost(program.given, la.calls))
     ]
     return slow if _separable(program.plan) or not slow else [la.calls for la in program.launches]
-
-
-def _seconds(program: Program) -> list[float]:
-    """What the latest launches of a program took."""
-    return [launch.timing.latest for launch in program.launches]
 
 
 def _taken(program: Program) -> float:

@@ -4,29 +4,16 @@ The times of the calls are known from the trial that was lost. The first to go i
 longest, less what the model says that the others save by sharing its loop: what is left of it is
 arithmetic, or memory of its own, and so nothing that fusing could gain. A wavefront becomes its
 loops first. Parts that still take longer than their calls are taken apart, too.
-
-Where a trial is close it goes on for as long again, and what then is a draw stays fused: that moves
-less memory, and each process decides as the others do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container
 
 from pyfuser.plan.cost_model import group_cost
-from pyfuser.runtime.autotune import MARGIN, Calls, missing_kernels
+from pyfuser.runtime.autotune import missing_kernels
+from pyfuser.runtime.duel import MARGIN, Calls, Duel, total
 from pyfuser.runtime.program import Program
-
-ROUNDS = 5
-"""Runs of each side, of which the first pays for new memory."""
-
-CLOSE = 0.06
-"""Trials that end so near to MARGIN take as many rounds again."""
-
-HOPELESS = 2.0
-"""What takes so many times as long as the best so far, in the first FEWEST runs, gets no more."""
-
-FEWEST = 3
 
 NEAR = 1.1
 """Launches whose calls take at most so many times as long are tried in part, too."""
@@ -47,63 +34,13 @@ Parts = dict[Calls, tuple[Calls, ...]]
 """What launches, by their calls, become."""
 
 
-class Duel:
-    """Two programs of a trace that take turns; subjects: calls whose times are compared.
-
-    doubting: whether the second has to win over as many rounds as if it were close.
-    """
-
-    def __init__(
-        self,
-        programs: tuple[Program, Program],
-        subjects: Sequence[Calls],
-        doubting: bool = False,
-    ) -> None:
-        self.programs = programs
-        self.subjects = subjects
-        self._doubting = doubting
-        self._times: tuple[list[list[float]], list[list[float]]] = ([], [])
-
-    def add(self, program: Program, seconds: list[float]) -> Program | None:
-        """Note what a run's launches took; the program that runs next, None when it is over."""
-        self._times[program is self.programs[1]].append(seconds)
-        first, second = map(len, self._times)
-        if first == second:
-            hopeless = first == FEWEST and self._hopeless()
-            if hopeless or first == 2 * ROUNDS or (first == ROUNDS and not self._close()):
-                return None
-        return self.programs[second <= first]
-
-    def _hopeless(self) -> bool:
-        best, other = (min(map(sum, times[1:])) for times in self._times)
-        return other > HOPELESS * best
-
-    def _close(self) -> bool:
-        close = any(abs(self.ratio(calls) - MARGIN) <= CLOSE for calls in self.subjects)
-        return close or (self._doubting and bool(self.lost()))
-
-    def seconds(self, side: int) -> dict[Calls, float]:
-        """What each launch of a side took at best, the first runs apart."""
-        best = (min(times) for times in zip(*self._times[side][1:], strict=True))
-        return {la.calls: t for la, t in zip(self.programs[side].launches, best, strict=True)}
-
-    def ratio(self, calls: Calls) -> float:
-        """What calls take in the second program, as a part of what they take in the first."""
-        first, second = (total(self.seconds(side), calls) for side in (0, 1))
-        return second / first if first > 0.0 else 1.0
-
-    def lost(self) -> list[Calls]:
-        """The subjects that are slower in the first program."""
-        return [calls for calls in self.subjects if self.ratio(calls) <= MARGIN]
-
-
 class Partial:
     """What is tried of a program's launches after a trial of their calls.
 
     program: as it was planned; duel: that trial. missing: the kernels for what is tried.
     """
 
-    def __init__(self, program: Program, duel: Duel) -> None:
+    def __init__(self, program: Program, duel: Duel[Program]) -> None:
         self._program = program
         near = [calls for calls in duel.subjects if duel.ratio(calls) <= NEAR]
         self._fused = duel.seconds(0)
@@ -158,7 +95,7 @@ class Partial:
                 return cut_before(calls, starts | {*calls[at : at + 2]})
         return kept
 
-    def better(self, best: Parts, duel: Duel) -> Parts:
+    def better(self, best: Parts, duel: Duel[Program]) -> Parts:
         """What a trial found better than what was best so far."""
         found: Parts = {}
         first, second = duel.seconds(0), duel.seconds(1)
@@ -181,9 +118,3 @@ def cut_before(calls: Calls, starts: Container[int]) -> tuple[Calls, ...]:
     """Calls, cut before each that is in starts."""
     at = [n for n, call in enumerate(calls) if n and call in starts]
     return tuple(calls[b:e] for b, e in zip([0, *at], [*at, len(calls)], strict=True))
-
-
-def total(seconds: dict[Calls, float], calls: Calls) -> float:
-    """What launches that have nothing but these calls took together."""
-    inside = {*calls}
-    return sum(t for part, t in seconds.items() if inside.issuperset(part))

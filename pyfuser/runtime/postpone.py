@@ -304,7 +304,7 @@ def beginning(known: Replay, calls: Sequence[Call], tracer: Tracer) -> Postponin
 
 def _loses(program: Program, other: Program) -> bool:
     """Whether a program was slower than the one that stores, which may have been tried (`tune`)."""
-    from pyfuser.runtime.autotune import MARGIN
+    from pyfuser.runtime.duel import MARGIN
 
     return (
         min([la.timing.runs for la in program.launches], default=0) > NOW.running.timed_runs

@@ -32,7 +32,7 @@ from pyfuser.plan.tile_size import BEYOND
 from pyfuser.runtime.autotune import flushes_until, spent
 from pyfuser.runtime.autotune_apart import STEADY, Make, choice_file, doubted
 from pyfuser.runtime.budget import planning
-from pyfuser.runtime.partial import Duel
+from pyfuser.runtime.duel import Duel, latest
 from pyfuser.runtime.program import Program
 from pyfuser.runtime.session import SESSION
 from pyfuser.runtime.stored import plan_for
@@ -81,7 +81,7 @@ class Rivals:
         self._worth = NOW.running.soon
         self._first: Program | None = None
         self._without: tuple[str, ...] = ()  # what the best plan does without
-        self._duel: Duel | None = None
+        self._duel: Duel[Program] | None = None
 
     def after(self, program: Program) -> Program:
         """The program that the next flush of the trace runs, after this one ran."""
@@ -139,7 +139,7 @@ class Rivals:
             return None
         return rival if _promises(best, rival) else None
 
-    def _decided(self, duel: Duel) -> Program:
+    def _decided(self, duel: Duel[Program]) -> Program:
         """What runs after a trial."""
         self._duel = None
         name = self.open.pop(0)
@@ -156,7 +156,7 @@ def _seconds(program: Program) -> list[float]:
 
     Plans that store more need more memory, which may be new.
     """
-    first, *others = [launch.timing.latest for launch in program.launches]
+    first, *others = latest(program)
     return [max(first, SESSION.took - sum(others)), *others]
 
 
