@@ -128,6 +128,7 @@ PLAN_STEPS = (
     Step(
         "bands", "long traces that are not planned run for one part of an axis, then for the next"
     ),
+    Step("compile-ahead", "what is tried is compiled while the program goes on"),
     Step("autotune", "plans in doubt are tried in turn, and measured"),
     Step("no-gain", "NumPy computes what kernels would make no faster"),
     Step("short-rows", "NumPy's reductions of few elements each are operations on whole arrays"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import reduce
@@ -15,6 +16,7 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
+from pyfuser.engine import ahead, native
 from pyfuser.plan.plan import Group, Plan, Rejection, Stage, Sweep
 from pyfuser.runtime import autotune, building
 from pyfuser.runtime.autotune import (
@@ -35,6 +37,7 @@ from pyfuser.support.errors import KernelError
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.reason import SYNC
 from pyfuser.tuning.thresholds import NOW
+from tests.sessions import Awaited
 from tests.vendors import tune
 
 N = 200_000
@@ -245,6 +248,23 @@ def test_all_cuts_are_tried_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     SESSION.programs.clear()  # as another process
     SESSION.families.clear()
     assert step() == 3
+
+
+def test_a_loop_goes_on_while_a_cut_is_compiled(
+    clock: Callable[..., Clock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, awaited = clock(4.3e-3, 3.7e-3), Awaited()
+    monkeypatch.setattr(ahead, "left_out", lambda name: False)
+    monkeypatch.setattr(native, "begin", lambda _: awaited)
+    loop = Loop()
+    assert {loop.step() for _ in range(3 * STEADY)} == {1}
+    assert not made.asked
+    awaited.is_done = True
+    deadline = time.monotonic() + 60.0
+    while loop.step() == 1 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert [loop.step() for _ in range(2 * FEWEST + 1)] == [1, 2] * (FEWEST - 1) + [1, 2, 2]
+    assert made.asked == 2 * FEWEST and len(set(loop.sums)) == 1
 
 
 def test_the_steady_state_asks_nobody(

@@ -14,6 +14,7 @@ import pytest
 import pyfuser
 from pyfuser.analysis.inside import elements_choose
 from pyfuser.analysis.unasked import may_run_unasked
+from pyfuser.engine import native
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.ir.dtypes import DType
 from pyfuser.runtime import followers
@@ -24,7 +25,7 @@ from pyfuser.support.errors import KernelError
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.memory import Allocation, Buffer, Handle, Region, Unmade
 from pyfuser.tuning.thresholds import tuned
-from tests.sessions import fresh
+from tests.sessions import Awaited, fresh
 from tests.test_postpone_random import CREDITS
 
 N = 16
@@ -182,6 +183,24 @@ def test_a_sum_that_always_follows_runs_with_the_first() -> None:
             if n == TIMES - 1:
                 assert COUNTERS.early == served + 1
                 assert COUNTERS.launches == launches + 1
+
+
+def test_nobody_waits_for_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the first sum with what follows is compiled each runs when it is called."""
+    awaited = Awaited()
+    monkeypatch.setattr("pyfuser.engine.ahead.left_out", lambda name: False)
+    monkeypatch.setattr(native, "begin", lambda _: awaited)
+    world = World()
+
+    def step() -> None:
+        first, second = world.step()
+        assert second == 2.0 * first
+
+    with pyfuser.fusing():
+        assert early(lambda: [step() for _ in range(TIMES)]) == 0
+        awaited.is_done = True
+        step()
+        assert early(lambda: [step() for _ in range(TIMES)]) == TIMES
 
 
 def test_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import sys
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS
 from pyfuser.tuning.thresholds import tuned
-from tests.sessions import fresh
+from tests.sessions import compiled_late, fresh
 from tests.test_postpone_random import CREDITS, DISTURBANCES, N, World, at_once, plan_of
 
 
@@ -93,7 +94,9 @@ def run(seed: int) -> int:
     """Run a random program; how many sums had run early. Raises AssertionError if it is wrong."""
     rng = random.Random(seed)
     before = COUNTERS.early
-    with at_once() if seed % 2 else fresh(), tuned(long=0.0, trial_kernel=0.0, **CREDITS):
+    compiling = compiled_late(random.Random(seed)) if seed % 3 else nullcontext()
+    credits = tuned(long=0.0, trial_kernel=0.0, **CREDITS)
+    with compiling, at_once() if seed % 2 else fresh(), credits:
         SESSION.budget.forget()
         world = Sums(rng)
         count = len(world.arrays)

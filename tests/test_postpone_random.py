@@ -9,7 +9,7 @@ import random
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 from unittest.mock import patch
 
@@ -22,7 +22,7 @@ from pyfuser.runtime import postpone
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS
 from pyfuser.tuning.thresholds import tuned
-from tests.sessions import fresh
+from tests.sessions import compiled_late, fresh
 
 N = 8
 INSIDE = pk.RangePolicy(1, N - 1)
@@ -341,7 +341,7 @@ def run(seed: int) -> int:
     """Run a random program; how many calls it postponed. Raises AssertionError if it is wrong."""
     rng = random.Random(seed)
     before = COUNTERS.postponed
-    with at_once():
+    with compiled_late(random.Random(seed)) if seed % 3 else nullcontext(), at_once():
         world = World(rng)
         count = len(world.arrays)
         plans = [plan_of(rng, count) for _ in range(rng.choice([1, 1, 1, 2]))]

@@ -237,15 +237,18 @@ def test_long_traces_run_first_for_as_long_as_planning_takes(
 
 
 def test_what_cannot_be_made_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: Any) -> Program:
-        raise PyFuserError("no")
+    class Fails:
+        def __call__(self, *_: Any) -> Program:
+            raise PyFuserError("no")
+
+        begin = __call__
 
     clock(monkeypatch, recomputes, 0.5)
     loop = Twice()
     loop.step()
     for program in list(SESSION.programs.values()):
         assert isinstance(program.referee, Rivals)
-        monkeypatch.setattr(program.referee, "_make", fails)
+        monkeypatch.setattr(program.referee, "_make", Fails())
     assert all(recomputes(loop.step()) for _ in range(3))
 
 

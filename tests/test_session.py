@@ -31,6 +31,7 @@ STATE = {
     "tuning.thresholds": {"NOW"},
     "lower.source": {"REWRITTEN"},
     "engine.launchable": {"team"},
+    "engine.ahead": {"_BEGUN"},
     "engine.native": {"_FLIGHTS"},
     "engine.store.store": {"STORE"},
     "engine.gpu.device": {"DEVICES"},

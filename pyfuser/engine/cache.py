@@ -27,6 +27,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from pyfuser.engine.ahead import Piece
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import CacheError, CompilerError, PyFuserWarning, warn
 from pyfuser.support.private_files import read_own
@@ -138,6 +139,24 @@ class KernelCache:
             return self._build(directory / f"{key}.so", source, build, cancelled)
         except OSError as error:
             raise _nowhere(str(directory), error) from error
+
+    def begun(self, key: str, source: str, command: Callable[[Path, Path], list[str]]) -> Piece:
+        """What makes the library of a key while the program goes on; raises OSError.
+
+        command: of the file with the source, and of the library.
+        """
+        directory = self.directory
+        self._sweep(directory)
+        work = Path(tempfile.mkdtemp(prefix="build-", dir=directory))
+        text, made = work / "kernel.cpp", work / "kernel.so"
+        text.write_text(source, encoding="utf-8")
+
+        def take() -> None:
+            seal(made)
+            os.replace(made, directory / f"{key}.so")
+            COUNTERS.compilations += 1
+
+        return Piece(work, command(text, made), take)
 
     def _build(
         self, path: Path, source: str, build: Build, cancelled: threading.Event | None

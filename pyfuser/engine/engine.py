@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pyfuser.engine import native
+from pyfuser.engine.ahead import Ahead
 from pyfuser.engine.launchable import RollingParams
 from pyfuser.engine.marshal import Number
 from pyfuser.ir.nodes import Workunit
@@ -107,6 +108,9 @@ class Engine(Protocol):
     def prepare(self, wanted: Wanted) -> Sequence[Launchable]:
         """The final kernels of each launch (see `native.prepare_launches`), ready to run."""
 
+    def begin(self, wanted: Wanted) -> Ahead:
+        """Compile what `prepare` would, if that takes long, while the program goes on."""
+
 
 class Native:
     """C++ with OpenMP, compiled here: see `native`."""
@@ -132,6 +136,12 @@ class Native:
         others = [launch for launch, made in zip(wanted, found, strict=True) if made is None]
         rest = iter(native.prepare_launches(others) if others else ())
         return [made or next(rest) for made in found]
+
+    def begin(self, wanted: Wanted) -> Ahead:
+        """Raises CompilerError or CacheError."""
+        return native.begin(
+            [(k, views) for k, views in wanted if k[0].space.execution not in GPU_SPACES]
+        )
 
 
 class PyKokkos:
@@ -161,6 +171,10 @@ class PyKokkos:
     def prepare(self, wanted: Wanted) -> Sequence[Launchable]:
         """What fusion made of calls and PyKokkos' language cannot say runs natively."""
         return [self._prepared(kernel) for (kernel,), _ in wanted]
+
+    def begin(self, wanted: Wanted) -> Ahead:
+        """PyKokkos compiles a kernel when it is first launched."""
+        return Ahead([])
 
     def _prepared(self, kernel: Kernel) -> Launchable:
         if pykokkos.refusal(kernel.pattern, kernel.workunit):

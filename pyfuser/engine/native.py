@@ -7,15 +7,18 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pyfuser.engine.ahead import Ahead, Piece
 from pyfuser.engine.cache import KernelCache, key_of
 from pyfuser.engine.compiler import (
     IN_ONE_LOOP,
     ONE_VECTOR_LOOP,
     Compiler,
     build_identity,
+    command_of,
     compile_library,
     find_compiler,
 )
@@ -57,6 +60,21 @@ def prepare_launches(
     beside them. Raises CompilerError or CacheError.
     """
     return _prepare([_spec(kernels, views) for kernels, views in launches])
+
+
+def begin(launches: Sequence[tuple[Sequence[Kernel], RollingParams]]) -> Ahead:
+    """Compile what launches lack while the program goes on. Raises CompilerError or CacheError."""
+    pieces: list[Piece] = []
+    compiler, absent = _compiler()
+    for spec in {_spec(kernels, views) for kernels, views in launches} if absent is None else ():
+        if spec not in KERNELS:
+            source, options = _emit(spec), _options(spec)
+            key = _key(source, options)
+            if kernel_cache().kept(key) is None:
+                with contextlib.suppress(OSError):  # it is told by who needs it
+                    command = partial(command_of, compiler, source, options=options)
+                    pieces.append(kernel_cache().begun(key, source, command))
+    return Ahead(pieces)
 
 
 def unknown(

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from pyfuser.engine import native
+from pyfuser.engine.ahead import Ahead, Pending
 from pyfuser.engine.cache import write_own
 from pyfuser.engine.engine import ENGINE
 from pyfuser.plan.cost_model import bytes_moved, group_cost, surely_cheaper
@@ -105,14 +106,30 @@ class Referee(Generic[Program]):
     """Sees to the trials of one trace, one at a time.
 
     open: the launches that may still be in doubt. make: the program of the trace with another plan;
-    raises PyFuserError if there is none.
+    raises PyFuserError if there is none. begin: compiles it while others run.
     """
 
-    __slots__ = ("_duel", "_make", "_places", "_runs", "_watched", "_worth", "open")
+    __slots__ = (
+        "_begin",
+        "_duel",
+        "_make",
+        "_pending",
+        "_places",
+        "_plan",
+        "_runs",
+        "_watched",
+        "_worth",
+        "open",
+    )
 
-    def __init__(self, groups: list[Calls], make: Callable[[Plan], Program]) -> None:
+    def __init__(
+        self, groups: list[Calls], make: Callable[[Plan], Program], begin: Callable[[Plan], Ahead]
+    ) -> None:
         self.open = groups
         self._make = make
+        self._begin = begin
+        self._pending = Pending()
+        self._plan: Plan | None = None  # what is tried
         self._runs = 0
         self._watched: list[Launch] = []
         self._worth: dict[Calls, float] = {}
@@ -124,17 +141,21 @@ class Referee(Generic[Program]):
         if self._duel is not None:
             following = self._duel.add(program, latest(program))
             return self._over(self._duel) if following is None else following
+        if self._pending.is_begun:
+            return program if self._pending.is_busy else self._against(program)
         self._runs += 1
         if self._runs < STEADY:
             return program
         if self._runs == STEADY:
             self._watched = [la for la in program.launches if la.calls in self.open]
-        return self._begin(program) if any(map(self._is_due, self._watched)) else program
+        return self._doubt(program) if any(map(self._is_due, self._watched)) else program
 
     def wait(self, program: Program) -> int:
         """How many flushes may pass before `after` has something to decide."""
         if self._duel is not None or self._runs < STEADY:
             return 0
+        if self._pending.is_begun:
+            return looks(program.launches)
         return min(
             [flushes_until(self._worth_of(la), (la,)) for la in self._watched],
             default=NOW.running.most_flushes,
@@ -146,7 +167,7 @@ class Referee(Generic[Program]):
     def _is_due(self, launch: Launch, share: float = 1.0) -> bool:
         return spent(launch) >= share * self._worth_of(launch)
 
-    def _begin(self, program: Program) -> Program:
+    def _doubt(self, program: Program) -> Program:
         """Try all that are due, and what nearly is, at a time."""
         plan, places = program.plan, {}
         for launch in [la for la in self._watched if self._is_due(la, NEARLY)]:
@@ -166,12 +187,20 @@ class Referee(Generic[Program]):
                 plan = cut_plan(plan, launch.calls, place)
         if not places:
             return program
+        self._places, self._plan = places, plan
+        return self._against(program)
+
+    def _against(self, program: Program) -> Program:
+        """Let another program take turns with this one, as the next, once it is compiled."""
+        plan = self._plan
+        assert plan is not None
         try:
-            self._duel = Duel((program, self._make(plan)), list(places))
+            if not self._pending.has(lambda: self._begin(plan)):
+                return program
+            self._duel = Duel((program, self._make(plan)), list(self._places))
         except PyFuserError:
-            self._close(places)
+            self._close(self._places)
             return program
-        self._places = places
         return self._duel.programs[1]
 
     def _over(self, ended: Duel[Program]) -> Program:
@@ -300,6 +329,11 @@ def flushes_until(worth: float, launches: Sequence[Launch]) -> int:
     missing = worth - sum(map(spent, launches))
     each = sum(launch.timing.mean for launch in launches)
     return int(min(max(missing, 0.0), NOW.running.most_flushes * each) / each) if each > 0.0 else 0
+
+
+def looks(launches: Sequence[Launch]) -> int:
+    """How many flushes may pass before it is asked again whether something is compiled."""
+    return flushes_until(sum(map(spent, launches)) + NOW.running.soon, launches)
 
 
 def spent(launch: Launch) -> float:

@@ -18,17 +18,20 @@ from __future__ import annotations
 import ast
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Protocol
 
 from pyfuser.analysis.dependences import DependenceGraph
+from pyfuser.engine.ahead import Ahead, Pending
 from pyfuser.engine.cache import write_own
 from pyfuser.plan.cost_model import group_cost
 from pyfuser.plan.plan import Group, Plan, Rejection
 from pyfuser.runtime.autotune import (
     flushes_until,
+    looks,
     missing_kernels,
     spent,
 )
@@ -54,7 +57,15 @@ STEADY = 3
 
 SCHEMA = 2
 
-Make = Callable[[TraceShape, DependenceGraph, Plan], Program]
+
+class Make(Protocol):
+    """Makes the programs of a trace. Raises PyFuserError."""
+
+    def __call__(self, trace: TraceShape, graph: DependenceGraph, plan: Plan, /) -> Program:
+        """The program of a plan."""
+
+    def begin(self, trace: TraceShape, graph: DependenceGraph, plan: Plan, /) -> Ahead:
+        """Compile what it lacks while others run."""
 
 
 class Apart:
@@ -79,14 +90,19 @@ class Apart:
         self._parts: Parts = {}  # what is best so far
         self._tried: Parts = {}  # what else is tried
         self._ran = 0.0  # seconds, by programs that do not run any more
+        self._pending = Pending()
 
     def after(self, program: Program) -> Program:
         """The program that the next flush of the trace runs, after this one ran."""
         if self._duel is not None:
             following = self._duel.add(program, latest(program))
             return self._judged(self._duel) if following is None else following
+        if self._pending.is_begun:
+            return self._go_on(program)
         if self._partial is not None:
-            return self._in_part(program) or program
+            with contextlib.suppress(PyFuserError):
+                return self._in_part(program) or program
+            return self._over(program)
         self._runs += 1
         if self._runs < STEADY:
             return program
@@ -110,6 +126,8 @@ class Apart:
         """As `autotune.Referee.wait`."""
         if self._duel is not None or self._runs < STEADY:
             return 0
+        if self._pending.is_begun:
+            return looks(program.launches)
         return (
             flushes_until(self._worth, program.launches)
             if self._partial is None
@@ -121,9 +139,25 @@ class Apart:
         """Whether a trial waits until it is paid for."""
         return self._partial is not None and self._duel is None
 
+    def _go_on(self, program: Program) -> Program:
+        """What runs while a trial is compiled, or once that failed."""
+        if self._pending.is_busy:
+            return program
+        with contextlib.suppress(PyFuserError):
+            return self._against(program)
+        return self._over(program)
+
     def _against(self, best: Program) -> Program:
-        """Let another program take turns with the best so far, as the next one. Raises."""
-        other = self._made({**self._parts, **self._tried})
+        """Let another program take turns with the best so far, as the next one. Raises.
+
+        The best runs on until the other is compiled.
+        """
+        assert self._first is not None
+        parts = {**self._parts, **self._tried}
+        planned = taken_apart(self._first, parts)
+        if not self._pending.has(lambda: self._make.begin(*planned)):
+            return best
+        other = self._made(parts)
         calls = tuple(range(len(best.given.calls)))
         self._duel = Duel((best, other), list(self._tried) if _separable(best.plan) else [calls])
         return other

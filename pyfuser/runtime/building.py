@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from pyfuser.analysis.dependences import DependenceGraph
+from pyfuser.engine.ahead import Ahead, Pending
 from pyfuser.engine.engine import ENGINE, capabilities, graphs_for
 from pyfuser.plan.cost_model import cost_model
 from pyfuser.plan.plan import Plan
@@ -27,6 +28,7 @@ from pyfuser.trace.call import Call
 from pyfuser.trace.shape import TraceShape
 from pyfuser.trace.tracer import Tracer
 from pyfuser.transform.group import group_shapes
+from pyfuser.transform.kernel import Kernel
 
 
 def new_program(trace: TraceShape, calls: list[Call], tracer: Tracer) -> Program:
@@ -73,7 +75,7 @@ def resized(trace: TraceShape, calls: Sequence[Call] | None) -> Program | None:
         return None
     if calls and SESSION.budget.refuses_resized(trace, calls):
         raise TooDear
-    make = partial(compiled, trace)
+    make = Maker(trace)
     return families.program_of(family, trace, lambda program: tuned(program, make))
 
 
@@ -105,8 +107,49 @@ def build(given: TraceShape, calls: Sequence[Call] | None = None, doubted: bool 
     COUNTERS.analysis_seconds += time.perf_counter() - start
     if doubted and has_none(given, trace, plan):
         raise NoGain
-    make = partial(compiled, given)
-    return tuned(make(trace, graph, plan, calls), make)
+    return tuned(compiled(given, trace, graph, plan, calls), Maker(given))
+
+
+class Maker:
+    """Makes the programs of other plans for a trace that was recorded, see `autotune_apart.Make`.
+
+    Raises PyFuserError.
+    """
+
+    def __init__(self, given: TraceShape) -> None:
+        self._given = given
+
+    def __call__(self, trace: TraceShape, graph: DependenceGraph, plan: Plan) -> Program:
+        return compiled(self._given, trace, graph, plan)
+
+    def begin(self, trace: TraceShape, _: DependenceGraph, plan: Plan) -> Ahead:
+        """Compile what a program lacks while others run."""
+        return begin(trace, plan)
+
+
+def when_compiled(given: TraceShape, pending: Pending) -> Program | None:
+    """The program of a trace; None while what it lacks is compiled, and others run."""
+    if SESSION.programs.get(given) is None and not pending.has(partial(begin_for, given)):
+        return None
+    return program_for(given)
+
+
+def begin_for(given: TraceShape) -> Ahead:
+    """Plan a trace, and compile what it lacks while others run. Raises PyFuserError."""
+    able = capabilities(call.space.execution for call in given.calls)
+    trace, _, plan = stored.plan_for(given, able)
+    return begin(trace, plan)
+
+
+def begin(trace: TraceShape, plan: Plan) -> Ahead:
+    """Compile what the program of a plan lacks while others run. Raises PyFuserError."""
+    new = [
+        draft
+        for draft in drafted(trace, plan)[1]
+        if SESSION.launchables.used(draft.key) is None
+        and stored.code_of(stored.entry_of(draft.key)) is None
+    ]
+    return ENGINE.begin([(tuple(map(ENGINE.final, d.kernels)), d.rolling) for d in new])
 
 
 def saved(program: Program) -> float:
@@ -126,26 +169,27 @@ def compiled(
     """The program of a plan, whose kernels are compiled. calls: see `program_for`."""
     start = time.perf_counter()
     kept = SESSION.launchables
-    shapes = group_shapes(trace, [group.calls for group in plan.groups])
-    made_kernels = {
-        s: SESSION.kernels.used(s) or stored.kernel_for(s) for s in dict.fromkeys(shapes)
-    }
-    kernels = [made_kernels[shape] for shape in shapes]
-    sources = plan.sources()
-    drafts = [Draft(trace, plan, places, shapes, kernels, sources) for places in plan.launches()]
+    kernels, drafts = drafted(trace, plan)
     new = {draft.key: draft for draft in drafts if kept.used(draft.key) is None}
     made = code_for(list(new.values()), given, calls, start)
     launches = with_ends(
         given, plan, [draft.launch(made.get(draft.key) or kept[draft.key]) for draft in drafts]
     )
-    for shape, kernel in made_kernels.items():
-        SESSION.kernels.keep(shape, kernel)
     for key, ready in made.items():
         kept.keep(key, ready)
     graphs = graphs_for([launch.launchable for launch in launches])
-    return Program(
-        given, trace, graph, plan, tuple(kernels), launches, None, graphs, taken(given.calls)
-    )
+    return Program(given, trace, graph, plan, kernels, launches, None, graphs, taken(given.calls))
+
+
+def drafted(trace: TraceShape, plan: Plan) -> tuple[tuple[Kernel, ...], list[Draft]]:
+    """The kernels of a plan's groups, and its launches before they are compiled."""
+    shapes = group_shapes(trace, [group.calls for group in plan.groups])
+    made = {s: SESSION.kernels.used(s) or stored.kernel_for(s) for s in dict.fromkeys(shapes)}
+    for shape, kernel in made.items():
+        SESSION.kernels.keep(shape, kernel)
+    kernels = tuple([made[shape] for shape in shapes])
+    sources = plan.sources()
+    return kernels, [Draft(trace, plan, p, shapes, kernels, sources) for p in plan.launches()]
 
 
 def code_for(

@@ -37,6 +37,7 @@ from pyfuser.trace.tracer import Tracer
 
 if TYPE_CHECKING:
     from pyfuser.runtime import building, following, isolate, tune
+    from pyfuser.runtime.followers import Following
 else:
     building = lazily("pyfuser.runtime.building")
     following = lazily("pyfuser.runtime.following")
@@ -137,11 +138,19 @@ def _run(recorded: list[Call], tracer: Tracer, followed: bool = False) -> None:
 
 def _run_with_followers(known: replay.Replay, calls: list[Call], tracer: Tracer) -> bool:
     """Run calls and the sums that always follow them, if any do."""
-    if known.following is None:
+    if known.following is None or (known.following and known.following.pending.is_busy):
         return False
     held = following.calls_after(known, calls, tracer)
     more = [call for _, call in held]
     if not more or not tracer.exchange(calls, [*calls, *more]):
+        return False
+    ready = False
+    try:
+        ready = _are_compiled([*calls, *more], known.following)
+    finally:
+        if not ready:
+            tracer.remove(more)
+    if not ready:
         return False
     following.expect(held, tracer)
     try:
@@ -160,6 +169,22 @@ def _run_with_followers(known: replay.Replay, calls: list[Call], tracer: Tracer)
     return True
 
 
+def _are_compiled(calls: list[Call], known: Following) -> bool:
+    """Whether calls, with those that are known to follow, may run now: or else what they lack is
+    compiled first.
+    """
+    if not known.is_compiled and not first_tier.may_run(calls):
+        trace = shape_of(calls, structural_scalars)
+        if SESSION.programs.get(trace) is None:
+            try:
+                known.is_compiled = known.pending.has(partial(building.begin_for, trace))
+            except FAILURES:  # it is told, or run another way, by who runs them
+                known.is_compiled = True
+            return known.is_compiled
+    known.is_compiled = True
+    return True
+
+
 def _run_known(
     known: replay.Replay,
     calls: list[Call],
@@ -172,10 +197,11 @@ def _run_known(
     if latest is not None:
         arrays = latest.arrays.values()
         try:
-            program = postpone.program_of(known, arrays, calls, building.program_for, tracer)
+            program = postpone.program_of(known, arrays, calls, building.when_compiled, tracer)
         except FAILURES:  # what is known still runs
             postpone.account_of(known).hopeless = True
-        else:
+            program = None
+        if program is not None:
             launch(program, calls, tracer, recorded, owed=owed._replace(made=latest.again))
             postpone.wait(latest, calls, tracer)
             return

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pyfuser.analysis.inside import is_inside
 from pyfuser.analysis.unasked import may_run_unasked
+from pyfuser.engine.ahead import Pending
 from pyfuser.trace.call import Argument, Call, Space
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Allocation, Buffer, Handle, Region, Unmade
@@ -156,9 +157,14 @@ class Chain:
 
 
 class Following:
-    """What follows the traces of a key: whatever parts of memory they read, and these parts."""
+    """What follows the traces of a key: whatever parts of memory they read, and these parts.
+
+    pending: their program with what follows; is_compiled: whether it was made, once.
+    """
 
     def __init__(self) -> None:
+        self.pending = Pending()
+        self.is_compiled = False
         self._chains: dict[tuple[Any, ...], Chain] = {}
         self._parts: dict[tuple[Any, ...], Chain] = {}
 

@@ -25,6 +25,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyfuser.analysis.structural import structural_scalars
+from pyfuser.engine.ahead import Pending
 from pyfuser.runtime import lifetimes, replay
 from pyfuser.runtime.launch import REMEMBERED, Source
 from pyfuser.runtime.prepared import prepared
@@ -82,6 +83,7 @@ class Account:
         self.flushes = self.unread = self.misses = self.lost = 0
         self.between = 0.0
         self.program: Program | None = None  # where they wait
+        self.pending = Pending()  # that program
         self.prepared: Any = replay.MISSING
         sizes = lifetimes.sizes_of(program.given)
         most = sum(sizes[_cluster(program.given, source)] for source in self.arrays)
@@ -290,6 +292,7 @@ def beginning(known: Replay, calls: Sequence[Call], tracer: Tracer) -> Postponin
         account.hopeless |= account.flushes > NOW.running.misses
         return None
     ready = account.unread > 0 and account.unread * account.seconds >= account.wanted
+    ready = ready and not account.pending.is_busy
     if ready and account.program is not None:
         account.lost = account.lost + 1 if _loses(account.program, known.program) else 0
         if account.lost > LOST:
@@ -376,10 +379,14 @@ def program_of(
     known: Replay,
     arrays: Iterable[Buffer],
     calls: list[Call],
-    made: Callable[[TraceShape], Program],
+    made: Callable[[TraceShape, Pending], Program | None],
     tracer: Tracer,
-) -> Program:
-    """What runs while arrays wait: the program of their trace if nothing had them."""
+) -> Program | None:
+    """What runs while arrays wait: the program of their trace if nothing had them.
+
+    None until it is compiled.
+    """
+    account = account_of(known)
     with _hidden(arrays, tracer):
         looked = replay.look(calls)
         trace = shape_of(calls, structural_scalars) if looked.known is None else None
@@ -387,10 +394,12 @@ def program_of(
     if trace is None:
         program: Program = looked.known.program  # type: ignore[union-attr]
     else:
-        program = replace(made(trace), referee=None)  # what is tried would store the arrays
+        ready = made(trace, account.pending)
+        if ready is None:
+            return None
+        program = replace(ready, referee=None)  # what is tried would store the arrays
         SESSION.programs.keep(trace, program)
         replay.keep(key, program, calls)
-    account = account_of(known)
     if account.program is not program:
         account.narrow(program)
     return program

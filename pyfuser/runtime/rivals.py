@@ -17,7 +17,9 @@ import ast
 import contextlib
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
+from pyfuser.engine.ahead import Pending
 from pyfuser.engine.cache import write_own
 from pyfuser.plan.capabilities import Capabilities
 from pyfuser.plan.cost_model import cost_model
@@ -29,7 +31,7 @@ from pyfuser.plan.rewrites.sink_axes import Sunk
 from pyfuser.plan.rewrites.sink_outer_axis import SunkOuter
 from pyfuser.plan.search import Planned, seconds
 from pyfuser.plan.tile_size import BEYOND
-from pyfuser.runtime.autotune import flushes_until, spent
+from pyfuser.runtime.autotune import flushes_until, looks, spent
 from pyfuser.runtime.autotune_apart import STEADY, Make, choice_file, doubted
 from pyfuser.runtime.budget import planning
 from pyfuser.runtime.duel import Duel, latest
@@ -82,12 +84,15 @@ class Rivals:
         self._first: Program | None = None
         self._without: tuple[str, ...] = ()  # what the best plan does without
         self._duel: Duel[Program] | None = None
+        self._pending = Pending()
 
     def after(self, program: Program) -> Program:
         """The program that the next flush of the trace runs, after this one ran."""
         if self._duel is not None:
             following = self._duel.add(program, _seconds(program))
             return self._decided(self._duel) if following is None else following
+        if self._pending.is_busy:
+            return program
         self._runs += 1
         self._first = self._first or program
         if self._runs < STEADY or sum(map(spent, program.launches)) < self._worth:
@@ -98,6 +103,8 @@ class Rivals:
         """As `autotune.Referee.wait`."""
         if self._duel is not None or self._runs < STEADY:
             return 0
+        if self._pending.is_begun:
+            return looks(program.launches)
         return flushes_until(self._worth, program.launches)
 
     def _next(self, best: Program) -> Program:
@@ -107,20 +114,26 @@ class Rivals:
             if not _does(best, self.open[0]):
                 self.open.pop(0)
                 continue
-            self._worth = self._paid + _planning(best)
-            if ran < self._worth:
-                return best
-            rival = self._rival(best)
-            if rival is not None:
-                self._worth += NOW.running.trial_kernel * _new_launches(best, rival)
+            begun = self._pending.is_begun  # so it is paid for
+            if not begun:
+                self._worth = self._paid + _planning(best)
                 if ran < self._worth:
                     return best
-                self._paid = self._worth
+            rival = self._rival(best)
+            if rival is not None:
+                if not begun:
+                    self._worth += NOW.running.trial_kernel * _new_launches(best, rival)
+                    if ran < self._worth:
+                        return best
+                    self._paid = self._worth
                 with contextlib.suppress(PyFuserError):
+                    if not self._pending.has(partial(self._make.begin, *rival)):
+                        return best
                     other = replace(self._make(*rival), referee=self)
                     calls = tuple(range(len(best.given.calls)))
                     self._duel = Duel((best, other), [calls], doubting=True)
                     return other
+            self._pending = Pending()
             self.open.pop(0)
         with contextlib.suppress(PyFuserError, OSError):
             assert self._first is not None

@@ -64,7 +64,7 @@ What is no cache, as it cannot be made again, is a module's own:
   and how the extension launches there (`hot/device.c`);
   `frontends.upstream.lifetime`, `frontends.upstream.views`: what PyKokkos holds;
 - `ir.visit`: the fields of each class of nodes;
-- `engine.launchable`: the team of threads; `engine.native`: compilations under way;
+- `engine.launchable`: the team of threads; `engine.native`, `engine.ahead`: compilations under way;
   `engine.store.store`: how much was written, and whether that can be done;
 - `lower.source`, `run.watched` and `run.guards`: code that was rewritten.
 """

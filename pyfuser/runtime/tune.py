@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 from pyfuser.engine.engine import capabilities
-from pyfuser.plan.plan import Plan
 from pyfuser.runtime import autotune_apart
 from pyfuser.runtime.autotune import Referee, cut_plan, doubts, settled
 from pyfuser.runtime.autotune_apart import Make
@@ -30,19 +28,20 @@ def tuned(program: Program, anew: Make) -> Program:
 
 def _cut(anew: Make, program: Program) -> Program:
     """The program with what earlier trials have cut, and with a referee for others."""
-    make = partial(anew, program.trace, program.graph)
     if not autotune_apart.doubted(program):
-        return _refereed(program, make)
+        return _refereed(program, anew)
     parts = autotune_apart.settled(program)
     if parts:
         return autotune_apart.without(program, parts, anew)
     worth = NOW.running.soon if parts is None else NOW.running.again
-    program = _refereed(program, make)
+    program = _refereed(program, anew)
     return replace(program, referee=autotune_apart.Apart(anew, program.referee, worth))
 
 
-def _refereed(program: Program, make: Callable[[Plan], Program]) -> Program:
+def _refereed(program: Program, anew: Make) -> Program:
     """The program, with the cuts that earlier trials found, and a referee for others."""
+    make = partial(anew, program.trace, program.graph)
+    begin = partial(anew.begin, program.trace, program.graph)
     open_groups = doubts(program)
     plan = program.plan
     for calls, choice in settled(program, open_groups).items():
@@ -53,7 +52,7 @@ def _refereed(program: Program, make: Callable[[Plan], Program]) -> Program:
         program = make(plan)
     if not open_groups:
         return program
-    referee = Referee(open_groups, lambda other: replace(make(other), referee=referee))
+    referee = Referee(open_groups, lambda other: replace(make(other), referee=referee), begin)
     return replace(program, referee=referee)
 
 

@@ -19,7 +19,7 @@ from string import ascii_uppercase
 
 import pytest
 
-from pyfuser.runtime import autotune, bands
+from pyfuser.runtime import autotune, bands, duel
 from pyfuser.runtime.program import Flush
 from pyfuser.support.counters import COUNTERS, Counters
 from tests.fuzz.program import Base, Host, Program, Step
@@ -73,8 +73,13 @@ def forced_for(seed: int) -> Iterator[None]:
             settings = replace(autotune.SETTINGS, arbitrate=True, directory=Path(folder))
             patch.setattr(autotune, "SETTINGS", settings)
             tune(patch, long=0.0, soon=0.0, trial_kernel=0.0)
-            for name, value in (("DOUBT", 100.0), ("STEADY", 1), ("ROUNDS", 4)):
-                patch.setattr(autotune, name, value)
+            for module, name, value in (
+                (autotune, "DOUBT", 100.0),
+                (autotune, "STEADY", 1),
+                (duel, "FEWEST", 2),
+                (duel, "ROUNDS", 2),
+            ):
+                patch.setattr(module, name, value)
         elif _is_loop(seed) and seed % 2:
             settings = replace(bands.SETTINGS, arbitrate=True)
             patch.setattr(bands, "SETTINGS", settings)
