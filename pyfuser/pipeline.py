@@ -209,6 +209,7 @@ LOOP_PASSES = (
     Step("strip-mine", "loops along columns run trip by trip for a strip of iterations"),
     Step("copy-rows", "what a strip reads again along rows is copied, side by side"),
     Step("distribute", "loop distribution over blocks: what cannot be vectors gets its loop"),
+    Step("split-widths", "loop distribution where bytes stand beside doubles"),
     Step("unroll-and-jam", "chains of several iterations run side by side"),
     Step("split-chains", "long chains of operations are distributed, to run side by side"),
     Step("split-accumulators", "sums with many accumulators are distributed"),

@@ -91,6 +91,11 @@ ARGUMENTS: dict[str, Callable[[int, int], Any]] = {
     "seen": lambda n, m: whole(2, n, max(m, 41)) > 0,
     "to": lambda n, m: np.random.default_rng(n).permutation(n).astype(np.int32),
     "near": lambda n, m: whole(n, n, max(m, 30)),
+    # beside doubles
+    "byte": lambda n, m: whole(250, n + 2).astype(np.uint8),
+    "mark": lambda n, m: np.zeros(n, np.uint8),
+    "gap": lambda n, m: (whole(9, n + 2) - 4).astype(np.int16),
+    "flag": lambda n, m: whole(2, n) > 0,
     "skips": lambda n, m: of_many_sizes(2 * n)[::2],
     "hit": lambda n, m: whole(2, n),
     "label": lambda n, m: np.zeros(n, np.int32),

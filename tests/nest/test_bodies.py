@@ -30,7 +30,17 @@ from pyfuser.support.caches import Table
 from pyfuser.tuning.target import host
 from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.build import Case
-from tests.nest import branches, chains, columns, conditions, many_sums, rows, segments, strips
+from tests.nest import (
+    branches,
+    chains,
+    columns,
+    conditions,
+    many_sums,
+    rows,
+    segments,
+    strips,
+    widths,
+)
 from tests.nest.harness import (
     PROCESSORS,
     SAMPLES,
@@ -44,7 +54,7 @@ from tests.nest.interpret import interpret
 from tests.nest.random_bodies import random_sample
 from tests.vendors import decide_with_maths, emit_as_on, tune
 
-FILES = (columns, rows, branches, strips, segments, conditions, chains, many_sums)
+FILES = (columns, rows, branches, strips, segments, conditions, chains, many_sums, widths)
 ALL = [sample for file in FILES for sample in SAMPLES[file.__name__.rpartition(".")[2]]]
 LOOP_PASSES = [each.name for each in (*NEST_PASSES, *STEPS)]
 SIZES = (1, 3, 7, 8, 9, 16, 17, 40)

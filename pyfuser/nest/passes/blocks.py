@@ -31,6 +31,7 @@ from pyfuser.nest.passes.distribute import prepare, row_lengths
 from pyfuser.nest.passes.lower_boxes import around, axis_loop, loops
 from pyfuser.nest.passes.prefetch import Stream, prefetches, streams_of
 from pyfuser.nest.passes.row_sums import order_sums
+from pyfuser.nest.passes.split_widths import split_widths
 from pyfuser.nest.passes.strips import Strips, strip_loops, strips_of
 from pyfuser.nest.passes.unroll_and_jam import is_long
 from pyfuser.nest.passes.unroll_and_jam import strips as strip_parts
@@ -47,8 +48,8 @@ class Blocks:
 
     nest: of the body in its one segment, if it has one. size: iterations of a block. strips: how
     those of each segment take turns; None where they do not. columns: how the iterations of a body
-    in one segment do, if its loops walk along columns. ahead: what blocks of a body in one loop ask
-    for. straight: see Function.
+    in one segment do, if its loops walk along columns. widths: how many segments `split_widths`
+    made of others. ahead: what blocks of a body in one loop ask for. straight: see Function.
     """
 
     nest: Nest
@@ -58,6 +59,7 @@ class Blocks:
     strips: tuple[Strips | None, ...]
     columns: Columns | None = None
     parts: Blocks | None = None
+    widths: int = 0
     ahead: tuple[Stream, ...] = ()
     straight: tuple[str, ...] = ()
 
@@ -72,7 +74,8 @@ class Blocks:
         done = {
             "strip-mine": self.columns is not None,
             "copy-rows": self.columns is not None and self.columns.fits is not None,
-            "distribute": len(self.segments) > 1,
+            "distribute": len(self.segments) - self.widths > 1,
+            "split-widths": self.widths > 0,
             "unroll-and-jam": any(strips is not None for strips in self.strips),
             "split-chains": self.parts is not None,
             "prefetch": bool(self.ahead),
@@ -91,13 +94,21 @@ def blocks_of(nest: Nest, kept: int = 0, smallest: int = 0) -> Blocks:
     body = nest.workunit.body
     segments: tuple[Segment, ...] = (Segment(body, True),)
     lengths: dict[Sym, int] = {}
-    columns = columns_of(nest)
+    columns, widths = columns_of(nest), 0
     if not nest.serial and columns is None and not _has_long_trips(nest):
         segments = prepare(body, nest.overlapping, frozenset(nest.workunit.indices), nest.fresh)
+        by_width = [
+            (part,)
+            if nest.workunit.accumulators or cut(part.body)  # these take vectors of their own
+            else split_widths(part, nest.overlapping, nest.fresh)
+            for part in segments
+        ]
+        widths = sum(map(len, by_width)) - len(segments)
+        segments = tuple(chain.from_iterable(by_width))
         lengths = row_lengths(tuple(stmt for part in segments for stmt in part.body))
         size = sum(lengths.get(sym, 1) * sym.dtype.size for sym in expansion(segments))
         if smallest * size > tuning.block_bytes:
-            segments, size = (Segment(body, True),), 0
+            segments, size, widths = (Segment(body, True),), 0, 0
         kept += size
     straight = _headers(
         kept_straight(part.body) for part in segments if part.vector and not nest.serial
@@ -128,7 +139,7 @@ def blocks_of(nest: Nest, kept: int = 0, smallest: int = 0) -> Blocks:
     parts = _cut(nest, kept, size) if apart == (None,) and columns is None else None
     one_loop = apart == (None,) and columns is None and parts is None and size <= block
     ahead = streams_of(nest) if one_loop else ()
-    return Blocks(nest, segments, between, size, apart, columns, parts, ahead, straight)
+    return Blocks(nest, segments, between, size, apart, columns, parts, widths, ahead, straight)
 
 
 def _cut(nest: Nest, kept: int, size: int) -> Blocks | None:

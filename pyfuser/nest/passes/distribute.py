@@ -12,7 +12,7 @@ applications to parallel and sequential code generation" (1993).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -156,7 +156,7 @@ def _isolated(body: Body, arrays: frozenset[Sym], fresh: Fresh) -> Iterator[Stmt
         if far(stmt):
             ahead: list[Stmt] = []
             if body_cost((stmt,)) >= WORTH:
-                stmt = _without(stmt, slow, ahead, fresh)
+                stmt = without(stmt, slow, ahead, fresh)
                 stmt = _without_costly(stmt, ahead, fresh) if far(stmt) else stmt
             yield from ahead
             yield stmt
@@ -168,7 +168,7 @@ def _isolated(body: Body, arrays: frozenset[Sym], fresh: Fresh) -> Iterator[Stmt
         if isinstance(stmt, nodes.If) or (isinstance(stmt, nodes.Update) and stmt.atomic):
             stmt = _without_costly(stmt, ahead, fresh)
         elif body_cost((stmt,)) >= WORTH:
-            stmt = _without(stmt, partial(_is_scalar, arrays), ahead, fresh)
+            stmt = without(stmt, partial(_is_scalar, arrays), ahead, fresh)
         yield from ahead
         yield stmt
 
@@ -179,15 +179,21 @@ def _without_costly(stmt: Stmt, ahead: list[Stmt], fresh: Fresh) -> Stmt:
     def change(e: Expr) -> Expr:
         return _moved(e, ahead, fresh) if any(map(is_covered, expressions(e))) else e
 
-    return _with_operands(stmt, change)
+    return with_operands(stmt, change)
 
 
 def _is_scalar(arrays: frozenset[Sym], e: Expr) -> bool:
     return not isinstance(e, nodes.Load) and not has_vector_form(e, arrays)
 
 
-def _without(stmt: Stmt, wanted: Callable[[Expr], bool], ahead: list[Stmt], fresh: Fresh) -> Stmt:
-    """With the operations that are wanted computed before."""
+def without(
+    stmt: Stmt,
+    wanted: Callable[[Expr], bool],
+    ahead: list[Stmt],
+    fresh: Fresh,
+    known: Mapping[Expr, Expr] | None = None,
+) -> Stmt:
+    """With the operations that are wanted computed before. known: those that are already."""
 
     def change(operand: Expr) -> Expr:
         sometimes = set(conditional(operand))
@@ -195,13 +201,15 @@ def _without(stmt: Stmt, wanted: Callable[[Expr], bool], ahead: list[Stmt], fres
         def take(e: Expr) -> Expr:
             if e in sometimes or not wanted(e):
                 return e
+            if known and e in known:
+                return known[e]
             if isinstance(e, nodes.Cast) and any(map(is_covered, expressions(e))):
                 return replace(e, operand=_moved(e.operand, ahead, fresh))
             return _moved(e, ahead, fresh)
 
         return map_expression(operand, take)
 
-    return _with_operands(stmt, change)
+    return with_operands(stmt, change)
 
 
 def _moved(e: Expr, ahead: list[Stmt], fresh: Fresh) -> Expr:
@@ -210,7 +218,7 @@ def _moved(e: Expr, ahead: list[Stmt], fresh: Fresh) -> Expr:
     return nodes.Read(sym)
 
 
-def _with_operands(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
+def with_operands(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
     """With what a statement evaluates itself, every time, replaced."""
     if not evaluates_purely(stmt):
         return stmt
