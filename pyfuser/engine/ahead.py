@@ -13,7 +13,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import shlex
 import shutil
 import signal
 from collections.abc import Callable, Sequence
@@ -92,7 +91,8 @@ class Ahead:
 
 def _started(pieces: Sequence[Piece]) -> int:
     """Start a shell that does the pieces, and is no child of ours; the group of its processes."""
-    import subprocess  # loaded only when something must be compiled
+    import shlex  # loaded only when something must be compiled
+    import subprocess
 
     steps = [
         f"cd {shlex.quote(str(piece.directory))} && nice -n {NICE} {shlex.join(piece.command)}; "

@@ -66,7 +66,9 @@ def begin(launches: Sequence[tuple[Sequence[Kernel], RollingParams]]) -> Ahead:
     """Compile what launches lack while the program goes on. Raises CompilerError or CacheError."""
     pieces: list[Piece] = []
     compiler, absent = _compiler()
-    for spec in {_spec(kernels, views) for kernels, views in launches} if absent is None else ():
+    if absent is not None:
+        return Ahead()
+    for spec in dict.fromkeys(_spec(kernels, views) for kernels, views in launches):
         if spec not in KERNELS:
             source, options = _emit(spec), _options(spec)
             key = _key(source, options)

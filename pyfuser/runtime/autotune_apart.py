@@ -153,11 +153,10 @@ class Apart:
         The best runs on until the other is compiled.
         """
         assert self._first is not None
-        parts = {**self._parts, **self._tried}
-        planned = taken_apart(self._first, parts)
+        planned = taken_apart(self._first, {**self._parts, **self._tried})
         if not self._pending.has(lambda: self._make.begin(*planned)):
             return best
-        other = self._made(parts)
+        other = replace(self._make(*planned), referee=self)
         calls = tuple(range(len(best.given.calls)))
         self._duel = Duel((best, other), list(self._tried) if _separable(best.plan) else [calls])
         return other

@@ -129,9 +129,12 @@ class Maker:
 
 def when_compiled(given: TraceShape, pending: Pending) -> Program | None:
     """The program of a trace; None while what it lacks is compiled, and others run."""
-    if SESSION.programs.get(given) is None and not pending.has(partial(begin_for, given)):
-        return None
-    return program_for(given)
+    return program_for(given) if is_compiled(given, pending) else None
+
+
+def is_compiled(given: TraceShape, pending: Pending) -> bool:
+    """Whether there is all that a trace needs; else it is compiled while others run."""
+    return SESSION.programs.get(given) is not None or pending.has(partial(begin_for, given))
 
 
 def begin_for(given: TraceShape) -> Ahead:

@@ -95,7 +95,9 @@ class Duel(Generic[Program]):
 
     def _runs(self, side: int, calls: Calls) -> list[float]:
         """What the launches of some calls took in each run that counts."""
-        at = [n for n, la in enumerate(self.programs[side].launches) if {*la.calls} <= {*calls}]
+        inside = {*calls}
+        launches = self.programs[side].launches
+        at = [n for n, la in enumerate(launches) if inside.issuperset(la.calls)]
         return [sum(times[n] for n in at) for times in self._times[side][1:]]
 
     def seconds(self, side: int) -> dict[Calls, float]:

@@ -173,16 +173,14 @@ def _are_compiled(calls: list[Call], known: Following) -> bool:
     """Whether calls, with those that are known to follow, may run now: or else what they lack is
     compiled first.
     """
-    if not known.is_compiled and not first_tier.may_run(calls):
-        trace = shape_of(calls, structural_scalars)
-        if SESSION.programs.get(trace) is None:
-            try:
-                known.is_compiled = known.pending.has(partial(building.begin_for, trace))
-            except FAILURES:  # it is told, or run another way, by who runs them
-                known.is_compiled = True
-            return known.is_compiled
-    known.is_compiled = True
-    return True
+    if not known.is_compiled:
+        try:
+            known.is_compiled = first_tier.may_run(calls) or building.is_compiled(
+                shape_of(calls, structural_scalars), known.pending
+            )
+        except FAILURES:  # it is told, or run another way, by who runs them
+            known.is_compiled = True
+    return known.is_compiled
 
 
 def _run_known(

@@ -177,7 +177,7 @@ def _without_costly(stmt: Stmt, ahead: list[Stmt], fresh: Fresh) -> Stmt:
     """With operands that call vector maths computed before."""
 
     def change(e: Expr) -> Expr:
-        return _moved(e, ahead, fresh) if any(map(is_covered, expressions(e))) else e
+        return moved(e, ahead, fresh) if any(map(is_covered, expressions(e))) else e
 
     return with_operands(stmt, change)
 
@@ -204,15 +204,15 @@ def without(
             if known and e in known:
                 return known[e]
             if isinstance(e, nodes.Cast) and any(map(is_covered, expressions(e))):
-                return replace(e, operand=_moved(e.operand, ahead, fresh))
-            return _moved(e, ahead, fresh)
+                return replace(e, operand=moved(e.operand, ahead, fresh))
+            return moved(e, ahead, fresh)
 
         return map_expression(operand, take)
 
     return with_operands(stmt, change)
 
 
-def _moved(e: Expr, ahead: list[Stmt], fresh: Fresh) -> Expr:
+def moved(e: Expr, ahead: list[Stmt], fresh: Fresh) -> Expr:
     sym = fresh("operand", e.dtype)
     ahead.append(Declare(sym, e))
     return nodes.Read(sym)

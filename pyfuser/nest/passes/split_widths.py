@@ -19,10 +19,18 @@ from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import effects_of
 from pyfuser.ir.nodes import Body, Cast, Compare, Const, Declare, Expr, Read, Stmt, Sym
-from pyfuser.ir.visit import all_expressions, assigned, child_expressions, expressions, statements
+from pyfuser.ir.visit import (
+    all_expressions,
+    assigned,
+    child_expressions,
+    declared,
+    expressions,
+    statements,
+    sym_of,
+)
 from pyfuser.nest.cost.vectorisable import local_arrays, vectorises
 from pyfuser.nest.cost.work import body_cost, cheap_declarations
-from pyfuser.nest.passes.distribute import with_operands, without
+from pyfuser.nest.passes.distribute import moved, with_operands, without
 from pyfuser.nest.segments import (
     MAX_STATEMENTS,
     Fresh,
@@ -99,7 +107,7 @@ class _Narrow:
             stmt.view.dtype.size for stmt in statements(body) if isinstance(stmt, nodes.Store)
         ]
         self._widest = min(max(sizes, default=0), 8)  # of a complex number each part
-        self._local = {s.sym for s in statements(body) if isinstance(s, Declare)}
+        self._local = {*declared(body)}
         self._arriving = {*segment.arriving}
         self._passed = {*segment.arriving, *segment.leaving}
         self.is_mixed = min(sizes, default=8) * NARROW <= self._widest
@@ -121,29 +129,16 @@ class _Narrow:
     def touches(self, stmt: Stmt) -> bool:
         """Whether a statement loads, stores or declares something narrow."""
         for part in statements((stmt,)):
-            target = (
-                part.view
-                if isinstance(part, nodes.Store)
-                else part.target
-                if isinstance(part, nodes.Update)
-                else part.sym
-                if isinstance(part, (Declare, nodes.Assign))
-                else None
-            )
-            if target is not None and self.is_narrow(target) and target.dtype is not DType.BOOL:
-                return True
-            if isinstance(part, nodes.Store) and self.is_narrow(part.view):
+            target = sym_of(part)
+            kept = isinstance(part, nodes.Store) or (target and target.dtype is not DType.BOOL)
+            if target is not None and kept and self.is_narrow(target):
                 return True
         return any(self._has(e) for part in statements((stmt,)) for e in child_expressions(part))
 
     def _takes_wide(self, stmt: Stmt) -> bool:
         """Whether a statement has to do with anything that is not narrow."""
-        return any(
-            (isinstance(part, (Declare, nodes.Assign)) and not self.is_narrow(part.sym))
-            or (isinstance(part, nodes.Store) and not self.is_narrow(part.view))
-            or (isinstance(part, nodes.Update) and not self.is_narrow(part.target))
-            for part in statements((stmt,))
-        ) or any(
+        targets = [sym_of(part) for part in statements((stmt,))]
+        return any(sym is not None and not self.is_narrow(sym) for sym in targets) or any(
             (isinstance(e, nodes.Load) and not self.is_narrow(e.view))
             or (isinstance(e, Read) and e.sym in self._local and not self.is_narrow(e.sym))
             for e in all_expressions((stmt,))
@@ -152,7 +147,7 @@ class _Narrow:
     def repeated(self, body: Body) -> dict[Sym, Declare]:
         """The declarations that are cheaper to repeat than to keep, but for narrow ones."""
         found = cheap_declarations(body, (*self._passed, *assigned(body)))
-        own = {s.sym for s in statements(body) if isinstance(s, Declare)}
+        own = {*declared(body)}
         while True:
             kept = {
                 sym: stmt
@@ -227,9 +222,7 @@ class _Narrow:
     def _moved(self, e: Expr, ahead: list[Stmt], fresh: Fresh) -> Expr:
         if e.dtype is DType.BOOL:
             return self._as_number(e, ahead, fresh)
-        sym = fresh("operand", e.dtype)
-        ahead.append(Declare(sym, e))
-        return Read(sym)
+        return moved(e, ahead, fresh)
 
     def _as_number(self, e: Expr, ahead: list[Stmt], fresh: Fresh) -> Expr:
         """A condition that passes as a number as wide as the widest elements."""
